@@ -2,25 +2,29 @@
 // The first thing to read: what an engineer asks of a run, and what the board answers.
 
 import { h, keyed, setAttribute, setText } from "./dom.js";
-import { count, countdown, dateTime, digits, duration, machineOf, peerName, peerNames, percent, plural, usd } from "./format.js";
+import { clock, count, countdown, dateTime, duration, machineOf, measure, peerName, peerNames, percent, plural, usd } from "./format.js";
 import { evaluated, evaluationsOf } from "./rounds.js";
-import { isGone } from "./states.js";
+import { isGone, isOver } from "./states.js";
 import { sentence, worstWait } from "./waits.js";
 
 const RESUME = "Start it again with the command that began it: it resumes from its last checkpoint.";
+const RAISE = "Raise budget_usd and start it again: it goes on from its checkpoint.";
 const LEAST_LOSSES = 6;
+const NO_CONNECTION = "the page has no connection, and its peer may be gone.";
 const MOST_DELAYS = 3;
 const RECENT_S = 600;
 
-/// {question, answer, tone: good, warn, bad or null} of a board; silent: ids of peers.
-export function answersOf(board, silent) {
+/// {question, answer, tone: good, warn, bad or null} of a board; silent: ids of peers; lost_s: since when the page has
+/// no connection, seconds since 1970, null: it has one.
+export function answersOf(board, silent, lost_s = null) {
+  const isKnown = lost_s == null || isOver(board);
   return [
-    ["Does it go on?", ...goesOn(board, silent)],
-    ["When is it done?", ...whenDone(board)],
+    ["Does it go on?", ...(isKnown ? goesOn(board, silent) : [`Not known since ${clock(lost_s)}: ${NO_CONNECTION}`, "warn"])],
+    ["When is it done?", ...(isKnown ? whenDone(board) : ["Not known."])],
     ["What will it cost?", ...whatCost(board)],
     ["Does it learn?", ...learns(board)],
-    ["Who is broken?", ...whoIsBroken(board, silent)],
-    ["What do I do?", ...whatToDo(board)],
+    ["Who is broken?", ...(isKnown ? whoIsBroken(board, silent) : ["Not known."])],
+    ["What do I do?", ...(isKnown ? whatToDo(board) : ["Look at the logs of its peers: tw watch LOGS.", "warn"])],
   ].map(([question, answer, tone = null]) => ({ question, answer, tone }));
 }
 
@@ -56,7 +60,7 @@ function whatCost(board) {
   const m = board.money;
   if (m.usd == null) return ["No price is known: give usd_per_h, or --plan PLAN.yaml.", null];
   const budget = m.budget_usd == null ? "" : `; the budget is ${usd(m.budget_usd)}`;
-  const part = m.priced_hours < m.machine_hours * 0.999 ? " for the hours whose price is known" : "";
+  const part = m.is_priced ? "" : " for the hours whose price is known";
   const sofar = `${usd(m.usd)} so far${part}${m.usd_per_h == null || board.complete ? "" : `, ${usd(m.usd_per_h)}/h`}`;
   if (!m.forecast || board.complete) return [`${sofar}${budget}.`];
   const { low, likely, high } = m.forecast;
@@ -71,8 +75,8 @@ function measured(board) {
   return evaluated(board)
     .map((name) => {
       const { round, evaluation } = evaluationsOf(board, name);
-      const before = round.length > 1 ? `, ${digits(evaluation.at(-2), 4)} after ${count(round.at(-2))}` : "";
-      return `; ${name} ${digits(evaluation.at(-1), 4)} after round ${count(round.at(-1))}${before}`;
+      const before = round.length > 1 ? `, ${measure(evaluation.at(-2))} after ${count(round.at(-2))}` : "";
+      return `; ${name} ${measure(evaluation.at(-1))} after round ${count(round.at(-1))}${before}`;
     })
     .join("");
 }
@@ -88,11 +92,11 @@ function lossFalls(board) {
   const losses = board.rounds.map((round) => round.loss).filter((loss) => loss != null);
   if (board.loss == null && !losses.length)
     return [board.rounds.length ? "Its program tells no loss." : "No round yet.", null];
-  if (losses.length < LEAST_LOSSES) return [`Loss ${digits(board.loss, 4)}; too few rounds for a trend.`, null];
+  if (losses.length < LEAST_LOSSES) return [`Loss ${measure(board.loss)}; too few rounds for a trend.`, null];
   const half = Math.floor(losses.length / 2);
   const before = mean(losses.slice(0, half));
   const now = mean(losses.slice(half));
-  const trend = `${digits(now, 4)} over the last ${plural(losses.length - half, "round")} shown, ${digits(before, 4)} before`;
+  const trend = `${measure(now)} over the last ${plural(losses.length - half, "round")} shown, ${measure(before)} before`;
   return now < before ? [`Yes: loss ${trend}.`, "good"] : [`The loss does not fall: ${trend}.`, "warn"];
 }
 
@@ -103,18 +107,28 @@ const named = (board) =>
 
 const money = (delay) => (delay.usd_per_h == null ? "" : `, ${usd(delay.usd_per_h)}/h`);
 
+const lostLately = (board) =>
+  board.peers.filter((peer) => peer.state === "lost" && board.now_s - peer.since_s < RECENT_S);
+
 function whoIsBroken(board, silent) {
   if (board.complete) return ["Nobody needs to be."];
-  const lost = board.peers.filter((peer) => peer.state === "lost" && board.now_s - peer.since_s < RECENT_S);
+  const lost = lostLately(board);
   const texts = lost.map((peer) => `${peerName(peer.peer)} is lost${peer.ended ? ` (${peer.ended})` : ""}`);
   if (silent.size) texts.push(`${peerNames([...silent])} gave no sign of life for seconds`);
   for (const delay of named(board))
     texts.push(
       `${delay.what} costs ${duration(delay.round_s)} a round (${percent(delay.share)}${money(delay)}) since ${dateTime(delay.since_s)}`,
     );
-  if (!texts.length && board.own_delays) return ["Nobody is lost or silent; who is slow: tw watch LOGS."];
-  if (!texts.length) return ["Nobody.", "good"];
+  if (!texts.length) return nobody(board);
   return [`${sentence(texts.join("; "))}.`, lost.length || silent.size ? "bad" : "warn"];
+}
+
+/// A loss of before stays in the table of peers.
+function nobody(board) {
+  const before = board.peers.some((peer) => peer.state === "lost");
+  if (board.own_delays)
+    return [`Nobody ${before ? "was lost in the last ten minutes or is" : "is lost or"} silent; who is slow: tw watch LOGS.`];
+  return before ? ["Nobody was lost in the last ten minutes."] : ["Nobody.", "good"];
 }
 
 /// The command to paste: a launch has the output of its machines, others have their event logs.
@@ -125,13 +139,14 @@ function lastLines(id) {
 
 function whatToDo(board) {
   if (board.complete) return ["Read the report: tw report LOGS."];
+  if (/budget/.test(board.ended)) return [RAISE];
   if (board.dead_since_s != null || board.ended) return [RESUME, board.ended ? null : "bad"];
   const [worst] = named(board);
   if (worst) return [`${sentence(`${worst.what}: ${worst.remedy}.`)}`, "warn"];
-  const lost = board.peers.filter((peer) => peer.state === "lost" && board.now_s - peer.since_s < RECENT_S);
+  const lost = lostLately(board);
   if (lost.length)
     return [
-      `The others go on. Start ${peerNames(lost.map((peer) => peer.peer))} again with its command, or let tw up --keep do it. Its last lines: ${lastLines(lost[0].peer)}.`,
+      `The others go on. Start ${peerNames(lost.map((peer) => peer.peer))} again with ${lost.length > 1 ? "their commands" : "its command"}, or let tw up --keep do it. ${lost.length > 1 ? `The last lines of ${peerName(lost[0].peer)}` : "Its last lines"}: ${lastLines(lost[0].peer)}.`,
       "warn",
     ];
   return ["Nothing."];
@@ -141,10 +156,10 @@ export function answers() {
   const list = h("dl", { class: "answers", id: "answers" });
   return {
     element: list,
-    set(board, silent) {
+    set(board, silent, lost_s) {
       keyed(
         list,
-        answersOf(board, silent),
+        answersOf(board, silent, lost_s),
         (one) => one.question,
         ({ question }) => {
           const row = h("div", {}, h("dt", {}, question), h("dd"));

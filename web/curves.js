@@ -3,20 +3,23 @@
 
 import { cssColour, h, onWidth, panel, setText } from "./dom.js";
 import { keptIndices } from "./decimate.js";
-import { digits, elapsed, plural, si, three, usd } from "./format.js";
+import { digits, elapsed, measure, plural, si, three, usd } from "./format.js";
 import { evaluated, evaluationsOf, increasing, marksOf, pricesOf, seriesOf } from "./rounds.js";
 import { roundStep } from "./ticks.js";
 
 const HEIGHT = 176;
 const POINTS = 1200;
 
+/// Two digits beside an exponent: there is no room for more.
+const lossTick = (x) => measure(x, Math.abs(x) < 1e-4 ? 2 : 3);
+
 const CURVES = [
   {
     key: "loss",
     name: "Loss",
     colour: "--averaging",
-    tick: (x) => digits(x),
-    value: (x) => digits(x, 4),
+    tick: lossTick,
+    value: (x) => measure(x),
     empty: "No batch told its loss yet.",
   },
   {
@@ -56,8 +59,8 @@ const evaluationCurve = (name, number) => ({
   id: `evaluation-${number}`,
   name,
   colour: "--computing",
-  tick: (x) => digits(x),
-  value: (x) => digits(x, 4),
+  tick: lossTick,
+  value: (x) => measure(x),
   empty: "",
 });
 

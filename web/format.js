@@ -14,7 +14,12 @@ export function digits(x, least = 3) {
   return x.toLocaleString("en-US", { minimumFractionDigits: 0, maximumFractionDigits: places });
 }
 
-/// The same with as many places at every size, so that a number that changes keeps its width.
+/// A loss, or what else a program measured: with an exponent where it is tiny.
+export function measure(x, least = 4) {
+  return known(x) && x !== 0 && Math.abs(x) < 1e-4 ? x.toExponential(least - 1) : digits(x, least);
+}
+
+/// As many places at every size, so that a number that changes keeps its width.
 function fixed(x, places) {
   return x.toLocaleString("en-US", { minimumFractionDigits: places, maximumFractionDigits: places });
 }

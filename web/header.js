@@ -6,8 +6,9 @@ import {
   countdown,
   count,
   dateTime,
-  digits,
+  clock,
   duration,
+  measure,
   peerNames,
   percent,
   plural,
@@ -15,7 +16,7 @@ import {
   usd,
 } from "./format.js";
 import { shape } from "./shapes.js";
-import { isGone } from "./states.js";
+import { isGone, isOver } from "./states.js";
 import { sentence, worstWait } from "./waits.js";
 
 export function topBar(title) {
@@ -50,14 +51,14 @@ export function topBar(title) {
       setAttribute(chip, "data-link", link);
       setText(chip, text);
     },
-    setRound(board) {
-      const left = board.money.left_s ?? 0;
+    setRound(board, lost_s = null) {
+      const left = lost_s == null ? (board.money.left_s ?? 0) : 0;
       const of = board.last_round ? ` of ${count(board.last_round)}` : "";
       setText(
         round,
         board.complete
           ? `Complete, ${plural(board.round, "round")}`
-          : `Round\u00a0${count(board.round)}${of.replaceAll(" ", "\u00a0")}${board.dead_since_s != null ? "\u00a0· dead" : left > 0 ? ` · ${duration(left).replaceAll(" ", "\u00a0")}\u00a0left` : ""}`,
+          : `${board.ended ? "Over, round" : "Round"}\u00a0${count(board.round)}${of.replaceAll(" ", "\u00a0")}${board.dead_since_s != null ? "\u00a0· dead" : left > 0 ? ` · ${duration(left).replaceAll(" ", "\u00a0")}\u00a0left` : ""}`,
       );
       track.hidden = !board.last_round;
       if (!board.last_round) return;
@@ -92,7 +93,7 @@ export function tiles() {
     element,
     set(board) {
       const { speed: v, money: m } = board;
-      loss.set(digits(board.loss, 4), lossNote(board));
+      loss.set(measure(board.loss), lossNote(board));
       speed.set(
         v.samples_per_s > 0 && board.dead_since_s == null ? three(v.samples_per_s) : "–",
         v.goodput == null ? "" : `goodput ${percent(v.goodput)}`,
@@ -112,10 +113,7 @@ export function tiles() {
       setAttribute(money.value, "data-tone", null);
       return;
     }
-    const part =
-      m.priced_hours < m.machine_hours * 0.999
-        ? `${percent(m.priced_hours / m.machine_hours)} of hours priced`
-        : "";
+    const part = m.is_priced ? "" : `${percent(m.priced_hours / m.machine_hours)} of hours priced`;
     money.set(usd(m.usd), costNote(m, part));
     const share = m.budget_usd > 0 ? m.usd / m.budget_usd : 0;
     setAttribute(money.value, "data-tone", share >= 1 ? "bad" : share >= 0.8 ? "warn" : null);
@@ -124,7 +122,7 @@ export function tiles() {
       part || (m.egress_usd > 0 ? `traffic ${percent(m.egress_usd / m.usd)} of the cost` : "samples so far"),
     );
     if (!m.forecast)
-      whole.set("–", part || (board.complete ? "complete" : board.dead_since_s != null ? "dead" : m.left_s != null ? "a price or a peer's log is missing" : "no goal or no speed yet"));
+      whole.set("–", part || (board.complete ? "complete" : board.ended ? "over" : board.dead_since_s != null ? "dead" : m.left_s != null ? "a price or a peer's log is missing" : "no goal or no speed yet"));
     else whole.set(usd(m.forecast.likely), `${usd(m.forecast.low)} to ${usd(m.forecast.high)}`);
   }
 }
@@ -192,7 +190,8 @@ export function waitingLine() {
   };
   return {
     element,
-    set(board, silent, now_s) {
+    /// lost_s: since when there is no connection; null: there is one
+    set(board, silent, now_s, lost_s) {
       const here = board.peers.filter((peer) => !isGone(peer));
       const wait = worstWait(board);
       const quiet = here.filter((peer) => silent.has(peer.peer)).map((peer) => peer.peer);
@@ -203,6 +202,15 @@ export function waitingLine() {
           `The run is complete: ${plural(board.samples, "sample")} in ${plural(board.round, "round")}.`,
           dateTime(board.now_s),
         );
+      if (board.ended)
+        return show(
+          null,
+          "left",
+          `The run is over: ${board.ended}, in round ${count(board.round)}${board.last_round ? ` of ${count(board.last_round)}` : ""}.`,
+          dateTime(board.now_s),
+        );
+      if (lost_s != null && !isOver(board))
+        return show("warn", "silent", "No connection: what stands below is old.", `since ${clock(lost_s)}`);
       if (!board.peers.length) return show(null, "starting", "No peer has told of itself yet.", "");
       if (!here.length)
         return show("bad", "lost", `All peers are gone; the last round is ${count(board.round)}.`, "");

@@ -1,20 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where each stretch of a peer's time stands in the picture of lanes.
 
+import { isOver } from "./states.js";
+
 const ROUNDS = 8;
+/// What is shown after the end, as a share of what is shown before it.
+const AFTER = 0.05;
 
 export function rowHeight(peers) {
   return peers <= 8 ? 30 : peers <= 16 ? 22 : peers <= 32 ? 16 : 12;
 }
 
-/// The last rounds: from the beginning of the oldest shown to now.
+/// The last rounds: from the beginning of the oldest shown to now, or to the end of a run that is over.
 export function windowOf(board, rounds = ROUNDS) {
   const shown = board.rounds.filter((round) => round.begun_s > 0).slice(-rounds);
   const spans = board.spans.map((span) => span.from_s);
   const oldest = spans.reduce((least, s) => Math.min(least, s), Infinity);
   const begin = shown.length ? shown[0].begun_s : oldest;
   const from = Math.max(begin, Number.isFinite(oldest) ? oldest : begin);
-  return Number.isFinite(from) && board.now_s > from ? { from, to: board.now_s } : null;
+  if (!Number.isFinite(from) || board.now_s <= from) return null;
+  return { from, to: isOver(board) ? Math.min(endOf(board, from), board.now_s) : board.now_s };
+}
+
+/// Just after the last commit, or when a dead run was heard last.
+function endOf(board, from) {
+  const committed = board.rounds.findLast((round) => round.committed_s != null)?.committed_s ?? from;
+  const last = Math.max(committed, board.dead_since_s ?? committed);
+  return last > from ? last + AFTER * (last - from) : board.now_s;
 }
 
 /// Lanes in the order of ids: {window, rows: [{peer, y, h, boxes: [{span, x, w}]}], commits: [{round, x}], height}.

@@ -28,11 +28,13 @@ export function lanesPanel() {
   const legend = h("ul", { class: "legend" });
   part.body.append(empty, box, legend);
   const view = { board: null, silent: new Set(), layout: null, chosen: null, width: 0, pointer: null, name: null };
+  view.names = { width: 0, isLong: false };
 
-  const gutter = () => (view.width < 520 ? 46 : 84);
+  const gutter = () => view.names.width;
 
   const draw = () => {
     if (!view.board || !view.width) return;
+    view.names = namesOf(canvas.getContext("2d"), layOut(view.board, view.width).rows, view);
     view.layout = layOut(view.board, view.width - gutter() - 2);
     const there = view.layout.rows.length > 0;
     empty.hidden = there;
@@ -108,6 +110,34 @@ export function lanesPanel() {
   };
 }
 
+const isBad = (row, view) => row.peer.state === "lost" || view.silent.has(row.peer.peer);
+
+function setNameFont(context, row, view) {
+  const { fontFamily } = getComputedStyle(document.body);
+  context.font = `${isBad(row, view) ? "600 " : ""}${row.h >= 16 ? 12 : 10}px ${fontFamily}`;
+}
+
+function nameIn(row, view, isLong) {
+  const name = isLong ? peerName(row.peer.peer) : shortId(row.peer.peer);
+  return isBad(row, view) ? `✕ ${name}` : name;
+}
+
+const NAME_GAP = 8;
+
+/// How wide the names left of the lanes are: in words where there is room for all of them, in a third at most.
+function namesOf(context, rows, view) {
+  const widest = (isLong) =>
+    Math.ceil(
+      rows.reduce((most, row) => {
+        setNameFont(context, row, view);
+        return Math.max(most, context.measureText(nameIn(row, view, isLong)).width);
+      }, 0),
+    ) + NAME_GAP;
+  const most = Math.floor(view.width / 3);
+  const isLong = view.width >= 520 && rows.every((row) => row.h >= 16) && widest(true) <= most;
+  return { isLong, width: Math.min(widest(isLong), most) };
+}
+
 const roundOf = (board, round) => board.rounds.find((one) => one.round === round);
 
 /// Of averaging also what its round made of the bandwidth, and who was left out of it.
@@ -175,7 +205,7 @@ function paint(context, view, gutter) {
   const { layout } = view;
   const font = getComputedStyle(document.body).fontFamily;
   paintAxis(context, view, gutter, font);
-  for (const row of layout.rows) paintRow(context, row, view, gutter, font);
+  for (const row of layout.rows) paintRow(context, row, view, gutter);
   for (const one of layout.notices) paintSign(context, one, layout.rows[one.row], gutter);
   const row = layout.rows[view.chosen?.row];
   const box = row?.boxes[view.chosen.box];
@@ -210,15 +240,13 @@ function paintAxis(context, view, gutter, font) {
   context.stroke();
 }
 
-function paintRow(context, row, view, gutter, font) {
+function paintRow(context, row, view, gutter) {
   const gone = ["left", "lost"].includes(row.peer.state);
-  const bad = row.peer.state === "lost" || view.silent.has(row.peer.peer);
   context.textAlign = "left";
   context.textBaseline = "middle";
-  context.font = `${bad ? "600 " : ""}${row.h >= 16 ? 12 : 10}px ${font}`;
-  context.fillStyle = cssColour(bad ? "--bad" : gone ? "--faint" : "--soft");
-  const name = gutter > 60 && row.h >= 16 ? peerName(row.peer.peer) : shortId(row.peer.peer);
-  context.fillText(bad ? `✕ ${name}` : name, 0, row.y + row.h / 2 + 0.5);
+  setNameFont(context, row, view);
+  context.fillStyle = cssColour(isBad(row, view) ? "--bad" : gone ? "--faint" : "--soft");
+  context.fillText(nameIn(row, view, view.names.isLong), 0, row.y + row.h / 2 + 0.5, gutter - NAME_GAP);
   const pad = row.h >= 16 ? 3 : 1.5;
   for (const box of row.boxes)
     fillBox(context, box.span.state, gutter + box.x, row.y + pad, Math.max(1, box.w - 0.5), row.h - 2 * pad);

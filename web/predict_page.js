@@ -135,11 +135,11 @@ function rangesPart(prediction) {
 }
 
 /// What the program predicts for every position of the sliders.
-function whatIfPart({ prediction, answers }) {
+function whatIfPart({ answers }) {
   const part = panel("what-if", "What if", "the same model");
   part.element.classList.add("half");
-  const sliders = answerSliders(answers, "$/h of machines");
-  sliders.set(answers, prediction.usd_per_h.vm);
+  const sliders = answerSliders(answers);
+  sliders.reset();
   part.tools.append(h("button", { class: "plain", type: "button", onclick: sliders.reset }, "As it is"));
   part.body.append(sliders.element, h("p", { class: "hint" }, "Peers are scaled in every group alike."));
   return part.element;

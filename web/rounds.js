@@ -18,6 +18,10 @@ function pricedLives(board) {
     });
 }
 
+/// Rounded: three machines at 0.1 have one price.
+const meanPrice = (lives) =>
+  Number((lives.reduce((sum, life) => sum + life.usd_per_h, 0) / lives.length).toPrecision(12));
+
 /// Where machines ran, and their price: {at, sites}. at: when one came or went, seconds from the beginning of the first
 /// round. sites, the one with most machine hours first: {name, machines, usd_per_h}, lists of values from then on;
 /// usd_per_h: mean of its machines, null: it has none.
@@ -45,9 +49,7 @@ export function pricesOf(board) {
       return {
         name,
         machines: there.map((some) => some.length),
-        usd_per_h: there.map((some) =>
-          some.length ? some.reduce((sum, life) => sum + life.usd_per_h, 0) / some.length : null,
-        ),
+        usd_per_h: there.map((some) => (some.length ? meanPrice(some) : null)),
       };
     }),
   };

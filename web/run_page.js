@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run: the board, live or frozen.
 
-import { h } from "./dom.js";
+import { h, setText } from "./dom.js";
 import { countdown, dateTime } from "./format.js";
+import { isOver } from "./states.js";
 import { answers } from "./answers.js";
 import { topBar, tiles, waitingLine } from "./header.js";
 import { lanesPanel } from "./lanes.js";
@@ -24,6 +25,7 @@ export function runPage(app, frozen) {
   const links = linksPanel();
   const folded = [links, whatIfPanel(frozen ? (frozen.answers ?? null) : undefined), interruptionsPanel(), ledgerPanel()];
   const parts = [...shown, ...folded];
+  const summary = h("summary");
   app.append(
     bar.element,
     h(
@@ -36,7 +38,7 @@ export function runPage(app, frozen) {
       h(
         "details",
         { class: "folded" },
-        h("summary", {}, "Links, what if, interruptions and the ledger of samples"),
+        summary,
         h("div", { class: "grid" }, folded.map((part) => part.element)),
       ),
     ),
@@ -45,17 +47,23 @@ export function runPage(app, frozen) {
   themeSwitch(bar.theme, () => parts.forEach((part) => part.restyle?.()));
 
   const silence = new Silence();
-  const show = (board) => {
-    const silent = frozen ? new Set() : silence.take(board);
+  const seen = { board: null, silent: new Set(), lost_s: null };
+  const draw = () => {
+    const { board, silent, lost_s } = seen;
     bar.setRun(board.run ? `run ${board.run.slice(0, 8)}` : "");
-    bar.setRound(board);
-    const state = board.complete ? "complete" : board.dead_since_s != null ? "dead" : `round ${board.round}`;
-    document.title = `${state} · tradewind`;
-    first.set(board, silent);
+    bar.setRound(board, lost_s);
+    document.title = `${stateOf(board, lost_s)} · tradewind`;
+    first.set(board, silent, lost_s);
     numbers.set(board);
-    waiting.set(board, silent, board.now_s);
+    waiting.set(board, silent, board.now_s, lost_s);
     for (const part of parts) part.set(board, silent, board.now_s);
     links.element.hidden = board.links.every((link) => link.from === link.to);
+    const all = `${links.element.hidden ? "What" : "Links, what"} if, interruptions and the ledger of samples`;
+    setText(summary, all);
+  };
+  const show = (board) => {
+    Object.assign(seen, { board, silent: frozen ? new Set() : silence.take(board), lost_s: null });
+    draw();
   };
   if (frozen) {
     bar.setLink("frozen", `as of ${dateTime(frozen.now_s)}`);
@@ -66,11 +74,25 @@ export function runPage(app, frozen) {
   const live = liveBoards(show);
   setInterval(() => {
     const { state, age_s } = live.link();
-    if (state === "live") bar.setLink("live", "live");
-    else if (state === "lost")
-      bar.setLink(
-        "lost",
-        age_s === null ? "no connection" : `connection lost, data is ${countdown(age_s)} old`,
-      );
+    if (state === "live") return bar.setLink("live", "live");
+    if (state !== "lost") return;
+    if (age_s === null) {
+      document.title = "no connection · tradewind";
+      return bar.setLink("lost", "no connection");
+    }
+    if (seen.lost_s === null) {
+      seen.lost_s = Date.now() / 1000 - age_s;
+      draw();
+    }
+    if (isOver(seen.board)) bar.setLink("frozen", `as of ${dateTime(seen.board.now_s)}`);
+    else bar.setLink("lost", `connection lost, data is ${countdown(age_s)} old`);
   }, 500);
+}
+
+/// In a word or two: of a run that is not over, a page without a connection knows nothing.
+function stateOf(board, lost_s) {
+  if (board.complete) return "complete";
+  if (board.ended) return "over";
+  if (board.dead_since_s != null) return "dead";
+  return lost_s == null ? `round ${board.round}` : "no connection";
 }

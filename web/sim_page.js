@@ -28,10 +28,17 @@ const LOST = [
   ["waiting", "Waiting", "left"],
 ];
 
-/** Spot hours, and those that a policy took on demand. */
+/// Spot hours, and those that a policy took on demand.
 function machineHours(report) {
   const spot = `${three(report.spot_machine_hours)} spot hours`;
-  return report.policy ? `${spot}, ${three(report.policy.on_demand_machine_hours)} on demand` : spot;
+  const demand = report.policy ? `, ${three(report.policy.on_demand_machine_hours)} on demand` : "";
+  return `${spot}${demand}`;
+}
+
+/// What the cost leaves out; empty: nothing.
+function unpriced(report) {
+  if (!report.anchors || report.anchor_usd_per_h > 0) return "";
+  return `${plural(report.anchors, "anchor")} without a price`;
 }
 
 export function simPage(app, data) {
@@ -77,7 +84,8 @@ function tilesOf(report) {
     make(
       "Cost",
       report.usd > 0 ? usd(report.usd) : "–",
-      report.usd > 0 ? machineHours(report) : "give --usd-per-h",
+      report.usd > 0 ? unpriced(report) || machineHours(report) : "give --usd-per-h",
+      `of ${machineHours(report)}`,
     ),
     make(
       "Per million samples",

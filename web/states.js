@@ -33,6 +33,9 @@ export const wordOf = (state) => STATES[state]?.word ?? state;
 
 export const kindOf = (kind) => KINDS[kind] ?? { word: String(kind).replaceAll("_", " "), state: "starting" };
 
+/// No round comes any more, as far as the board knows.
+export const isOver = (board) => Boolean(board.complete || board.ended || board.dead_since_s != null);
+
 export const isGone = (peer) => peer.state === "left" || peer.state === "lost";
 
 /// The order of a list of states by how much they want to be seen.

@@ -42,7 +42,7 @@ function answerTable(names) {
       h(
         "tr",
         {},
-        ["", "now", "then", "change"].map((text) => h("th", { scope: "col" }, text)),
+        ["", "predicted now", "then", "change"].map((text) => h("th", { scope: "col" }, text)),
       ),
     ),
     h(
@@ -63,10 +63,19 @@ function answerTable(names) {
   };
 }
 
+/// Dollars an hour of a position of the sliders: as `answers.usd` says for its peers, else in proportion to the peers
+/// as they are, which cost usd_per_h. NaN: not known.
+export function usdPerHour({ peers, rounds, usd, as_it_is }, [n, b, t], usd_per_h) {
+  if (!usd) return ((usd_per_h ?? NaN) * peers[n]) / as_it_is.peers;
+  const { machines, of_round, of_sample } = usd[n];
+  const [samples_per_s, round_s] = rounds[n][b][t];
+  return (machines ?? NaN) + 3600 * (of_round / round_s + of_sample * samples_per_s);
+}
+
 /// Sliders over `answers` of the program (rounds by peers, bandwidth and batch) and the table of what changes:
-/// {element, reset(), at(), set(answers, usd_per_h)}. The dollars are those of the peers as they are. at: positions
+/// {element, reset(), at(), set(answers, usd_per_h)}. The dollars are those of usdPerHour(). at: positions
 /// as of an earlier at(), null for the run as it is.
-export function answerSliders(answers, usd_name, at = null) {
+export function answerSliders(answers, at = null) {
   const view = { answers, usd_per_h: null };
   const start = [
     answers.peers.indexOf(answers.as_it_is.peers),
@@ -78,16 +87,14 @@ export function answerSliders(answers, usd_name, at = null) {
     ["Round", "calculation and averaging"],
     ["Averaging", "of a round"],
     ["Granularity", "calculation / averaging time"],
-    [usd_name, "in proportion to peers"],
+    ["$/h", answers.usd ? "machines, traffic and data" : "in proportion to peers"],
     ["$ per million", "samples"],
   ]);
   const draw = () => {
     const place = sliders.map((one) => one.index());
     const round = ([n, b, t]) => view.answers.rounds[n][b][t];
     const [now, then] = [round(start), round(place)];
-    const { peers } = view.answers;
-    const usd_h = view.usd_per_h ?? NaN;
-    const then_h = (usd_h * peers[place[0]]) / peers[start[0]];
+    const [usd_h, then_h] = [start, place].map((one) => usdPerHour(view.answers, one, view.usd_per_h));
     const million = (per_h, samples_per_s) => (per_h / 3600 / samples_per_s) * 1e6;
     const shows = [rate, duration, duration, (x) => (x == null ? "∞" : three(x))];
     table.set([
@@ -150,7 +157,7 @@ export function whatIfPanel(frozen) {
     if (!answers) return;
     if (view.positions !== positionsOf(answers)) {
       view.positions = positionsOf(answers);
-      view.sliders = answerSliders(answers, "$/h", view.sliders?.at());
+      view.sliders = answerSliders(answers, view.sliders?.at());
       body.replaceChildren(view.sliders.element);
     }
     view.sliders.set(answers, board.money.usd_per_h);

@@ -79,7 +79,7 @@ int predict_cluster(const PredictArguments& arguments) {
   if (!arguments.html.empty()) {
     const Status done =
         write_dated_page(arguments.html, monitor::PageKind::predict, "prediction: " + to_string(peers),
-                         page_fields(workload.value(), peers, prediction.value(), cost));
+                         page_fields(workload.value(), peers, prediction.value(), cost, prices));
     if (!done) return complain("--html " + done.error().message, kFailed);
   }
   print_out("{}", arguments.json ? to_json(prediction.value(), cost)

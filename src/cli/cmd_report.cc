@@ -3,6 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "base/result.h"
 #include "cli/commands.h"
@@ -13,8 +16,7 @@
 #include "host/store/store_files.h"
 #include "host/system/calendar.h"
 #include "host/system/temporary_folder.h"
-#include "monitor/logs/event_log_json.h"
-#include "monitor/logs/newest_run.h"
+#include "monitor/logs/log_follower.h"
 #include "monitor/report/report.h"
 #include "monitor/report/report_text.h"
 #include "monitor/report/summary_json.h"
@@ -59,31 +61,56 @@ void describe_report(CLI::App& app, ReportArguments& arguments) {
 namespace {
 
 using namespace std::chrono_literals;
-using Logs = std::vector<std::vector<monitor::LogEntry>>;
 
-Result<monitor::RunLogs> read_logs(const std::string& folder) {
-  if (!host::is_s3(folder)) return monitor::read_newest_run(folder);
-  const host::TemporaryFolder here;
-  host::StoreFiles store({.attempts = 3, .patience = 1min, .silence = 10s});
-  TW_TRY(fetch_logs(store, folder, here.path()));
-  auto logs = monitor::read_newest_run(here.path());
-  if (logs) return logs;
-  std::string message = logs.error().message;
-  for (std::size_t at; (at = message.find(here.path())) != std::string::npos;)
-    message.replace(at, here.path().size(), folder);
-  return Error{std::move(message)};
+/// The same error, of the logs where the user has them. here: a copy of them; empty: there is none.
+Error named(Error error, const std::string& here, const std::string& folder) {
+  for (std::size_t at; !here.empty() && (at = error.message.find(here)) != std::string::npos;)
+    error.message.replace(at, here.size(), folder);
+  return error;
 }
 
-/// The price of a plan goes before those of events.
-void forget_prices(Logs& logs) {
-  for (std::vector<monitor::LogEntry>& log : logs)
-    for (monitor::LogEntry& entry : log)
-      if (auto* start = std::get_if<event::Start>(&entry.event.fact)) start->usd_per_h.reset();
-}
+/// Logs of a store are copied to a folder first, and stay as long as they are read.
+class ReportedLogs final : public monitor::LogSource {
+ public:
+  static Result<ReportedLogs> open(const std::string& folder) {
+    ReportedLogs logs(folder);
+    if (host::is_s3(folder)) {
+      logs.here_ = std::make_unique<host::TemporaryFolder>();
+      host::StoreFiles store({.attempts = 3, .patience = 1min, .silence = 10s});
+      TW_TRY(fetch_logs(store, folder, logs.here_->path()));
+    }
+    auto read = monitor::LogFollower::of_whole_logs(logs.here_ ? logs.here_->path() : folder);
+    if (!read) return named(read.error(), logs.copy(), folder);
+    logs.logs_ = std::move(read).value();
+    return logs;
+  }
 
-int export_run(const Exports& exports, const Logs& logs, const PeerPrices& prices) {
-  const auto written = write_exports(exports, logs, {.usd_per_h = prices});
-  if (!written) return complain(written.error().message, kFailed);
+  Status each(const monitor::Phases& wanted, const Take& take) const override {
+    const Status read = logs_.each(wanted, take);
+    if (read) return read;
+    is_at_fault_ = true;
+    return named(read.error(), copy(), folder_);
+  }
+
+  const monitor::LogFollower& logs() const { return logs_; }
+
+  /// A log could not be read, or broke off in a line that is none.
+  bool is_at_fault() const { return is_at_fault_; }
+
+ private:
+  explicit ReportedLogs(std::string folder) : folder_(std::move(folder)), logs_("") {}
+
+  std::string copy() const { return here_ ? here_->path() : ""; }
+
+  std::string folder_;
+  std::unique_ptr<host::TemporaryFolder> here_;
+  monitor::LogFollower logs_;
+  mutable bool is_at_fault_ = false;
+};
+
+int export_run(const Exports& exports, const ReportedLogs& logs, const monitor::JournalOptions& options) {
+  const auto written = write_exports(exports, logs, options);
+  if (!written) return complain(written.error().message, logs.is_at_fault() ? kUsage : kFailed);
   for (const std::string& path : written.value()) print_out("{}\n", path);
   return kDone;
 }
@@ -96,17 +123,20 @@ int report(const ReportArguments& arguments) {
         "--json: prints the report; --trace, --csv, --tensorboard, --html and --samples write files instead; "
         "give one of the two",
         kUsage);
-  auto run = read_logs(arguments.folder);
+  const auto run = ReportedLogs::open(arguments.folder);
   if (!run) return complain(run.error().message, kUsage);
-  if (!run.value().left_out.empty()) warn(arguments.folder + ": " + run.value().left_out);
-  Logs& logs = run.value().logs;
-  const auto prices = prices_for(arguments.folder, arguments.plan, writers_of(logs));
+  const ReportedLogs& logs = run.value();
+  if (const std::string left_out = logs.logs().left_out(); !left_out.empty())
+    warn(arguments.folder + ": " + left_out);
+  const auto prices = prices_for(arguments.folder, arguments.plan, logs.logs().writers());
   if (!prices) return complain(prices.error().message, kUsage);
-  if (!arguments.plan.empty()) forget_prices(logs);
-  if (arguments.exports.any()) return export_run(arguments.exports, logs, prices.value());
-  const monitor::Summary summary =
-      summarize(logs, {.usd_per_h = prices.value()}, {.now_s = static_cast<double>(host::now_unix_s())});
-  print_out("{}", arguments.json ? to_json(summary) : render(summary));
+  // The price of a plan goes before those of events.
+  const monitor::JournalOptions options{.usd_per_h = prices.value(),
+                                        .keeps_to_usd_per_h = !arguments.plan.empty()};
+  if (arguments.exports.any()) return export_run(arguments.exports, logs, options);
+  const auto summary = summarize(logs, options, {.now_s = static_cast<double>(host::now_unix_s())});
+  if (!summary) return complain(summary.error().message, kUsage);
+  print_out("{}", arguments.json ? to_json(summary.value()) : render(summary.value()));
   return kDone;
 }
 

@@ -12,7 +12,7 @@
 #include "host/loop.h"
 #include "host/system/temporary_folder.h"
 #include "launch/local/crew.h"
-#include "monitor/logs/newest_run.h"
+#include "monitor/logs/log_follower.h"
 #include "monitor/report/report.h"
 #include "monitor/report/report_text.h"
 #include "monitor/report/summary_json.h"
@@ -27,16 +27,18 @@ int report_on(const std::string& out, const std::string& run, int code) {
     warn(fmt::format("the event logs of this run are gone, so there is no report: {}", logs.error().message));
     return code;
   }
-  const auto newest = monitor::read_newest_run(out);
+  const auto newest = monitor::LogFollower::of_whole_logs(out);
   if (!newest) return complain(newest.error().message, kFailed);
-  if (newest.value().run != run) return code;  // it came to no round, and the logs are of another one
-  const monitor::Summary summary = summarize(newest.value().logs, {}, {.ended = true});
+  if (newest.value().run() != run) return code;  // it came to no round, and the logs are of another one
+  const auto summarized = summarize(newest.value(), {}, {.ended = true});
+  if (!summarized) return complain(summarized.error().message, kFailed);
+  const monitor::Summary& summary = summarized.value();
   if (summary.rounds == 0) return code;
   const Status written = write_summary(out, summary);
   print_out("\n{}\n{}: {}\n", render(summary), written ? "event logs and summary.json" : "event logs", out);
   if (!written) return complain(written.error().message, kFailed);
   if (summary.identical) return code;
-  return complain("parameters differ: " + summary.difference, code == kDone ? kFailed : code);
+  return complain("parameters differ: " + summary.difference, code == kDone ? kUsage : code);
 }
 
 }  // namespace
@@ -75,11 +77,10 @@ void describe_run(CLI::App& app, RunArguments& arguments) {
       "SIGINT (Ctrl-C), SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 go to all processes: SIGINT lets them leave\n"
       "after the round, the others are notices (SIGHUP not under nohup). 3 s after the second SIGINT, or a\n"
       "SIGTERM a second after the first, they are killed.\n"
-      "Exit code: that of the first process that failed (1: it ended with 0 and never took part, processes\n"
-      "ended with 0 in the middle of the run and none completed it, or parameters differ; 2: nothing is "
-      "left\n"
-      "of the run, or another one trains in its folder); 75 when they left on a notice and the run goes on;\n"
-      "0 when those that signals ended were not the last.\n"
+      "Exit code: that of the first process that failed (1: it ended with 0 and never took part, or\n"
+      "processes ended with 0 in the middle of the run and none completed it; 2: nothing is left of the\n"
+      "run, another one trains in its folder, or parameters differ); 75 when they left on a notice and the\n"
+      "run goes on; 0 when those that signals ended were not the last.\n"
       "\n"
       "Examples:\n"
       "  tw run --peers 2 -- python3 train.py\n"

@@ -116,7 +116,7 @@ class Top {
 
   std::string foot() const {
     monitor::TerminalLine line;
-    if (!trouble_.empty()) {
+    if (!trouble_.empty() && !board_.is_over()) {
       const std::string age = duration_text(to_seconds(loop_.now() - came_at_));
       line.add(fmt::format("shown: {} ago. {}", age, trouble_), monitor::Paint::alarm);
       return line.text(view_.width, view_.colour);

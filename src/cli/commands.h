@@ -10,7 +10,7 @@
 #include "cli/plan/plan_sources.h"
 #include "cli/plan/price_sources.h"
 #include "cli/sim/sim_what_if.h"
-#include "launch/local/child.h"
+#include "launch/exit_codes.h"
 #include "peer/link_options.h"
 #include "plan/advise/live_market.h"
 

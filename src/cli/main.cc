@@ -131,7 +131,9 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
     show_aside(command.help("tw"));
     return kUsage;
   }
-  std::string message = name.empty() ? "" : unknown_argument(command);
+  std::string message = unknown_argument(app);  // before the command
+  if (!message.empty()) return refuse_words("", message);
+  message = unknown_argument(command);
   if (message.empty()) message = error.what();
   for (const auto& [kind, words, ours] : {std::tuple{"ExcludesError", " excludes ", " does not go with "},
                                           {"RequiresError", " requires ", " goes with "}})
@@ -212,7 +214,9 @@ int run(int count, char** words) {
   const std::vector<std::string> commands = command_names(app);
   const std::string first = words[1];
   if (!first.starts_with('-') && std::find(commands.begin(), commands.end(), first) == commands.end()) {
-    const std::string meant = did_you_mean(first, commands);
+    const bool is_option = first == "help" || first == "version";
+    const std::string meant =
+        is_option ? fmt::format("; did you mean \"tw --{}\"?", first) : did_you_mean(first, commands);
     return complain(fmt::format("{}: no such command{}\nsee: tw --help", first, meant), kUsage);
   }
   // `tw run ... -- COMMAND`: what comes after is the user's.

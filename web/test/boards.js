@@ -194,6 +194,7 @@ function board({ peers: n, rounds, sites = 2, priced = true, seed = 7 }) {
           left_s: (at - BEGIN) * 0.6,
           budget_usd: null,
           usd: usd + egress + 0.0004,
+          is_priced: true,
         }
       : {
           machine_hours: 1.2,
@@ -207,6 +208,7 @@ function board({ peers: n, rounds, sites = 2, priced = true, seed = 7 }) {
           left_s: 1234,
           budget_usd: null,
           usd: null,
+          is_priced: false,
         },
   };
 }

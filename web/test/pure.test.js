@@ -14,6 +14,7 @@ import {
   duration,
   elapsed,
   mbit,
+  measure,
   peerName,
   peerNames,
   percent,
@@ -24,13 +25,14 @@ import {
 import { costNote } from "../header.js";
 import { moneyText } from "../links.js";
 import { placeLabels } from "../labels.js";
-import { found, hit, layOut, moved, nameOf } from "../lane_layout.js";
+import { found, hit, layOut, moved, nameOf, windowOf } from "../lane_layout.js";
 import { placeOf } from "../places.js";
 import { equalEarth, toPicture } from "../projection.js";
 import { evaluated, evaluationsOf, increasing, marksOf, pricesOf, seriesOf } from "../rounds.js";
 import { Silence } from "../silence.js";
 import { scaleOf } from "../ticks.js";
 import { worstWait } from "../waits.js";
+import { usdPerHour } from "../what_if.js";
 import { BOARDS } from "./boards.js";
 
 test("numbers have units, separators and three digits, and never an exponent", () => {
@@ -52,8 +54,18 @@ test("numbers have units, separators and three digits, and never an exponent", (
       assert.ok(!/e[+-]/.test(show(1.13 * 10 ** power)));
 });
 
+test("a tiny loss has an exponent, and is not 0", () => {
+  assert.equal(measure(5.981e-14), "5.981e-14");
+  assert.equal(measure(-0.00002), "-2.000e-5");
+  assert.equal(measure(0.4788), "0.4788");
+  assert.equal(measure(0), "0");
+  const board = BOARDS.four();
+  for (const round of board.rounds) if (round.loss != null) round.loss *= 1e-13;
+  assert.match(answerTo(board, "Does it learn?").answer, /^Yes: loss \d\.\d{3}e-14 over /);
+});
+
 test("what is not known is a dash, not NaN", () => {
-  for (const show of [digits, count, bytes, usd, percent, duration, mbit])
+  for (const show of [measure, digits, count, bytes, usd, percent, duration, mbit])
     for (const value of [null, undefined, NaN, Infinity]) assert.equal(show(value), "–");
 });
 
@@ -126,6 +138,19 @@ test("lanes cover the last rounds, and none reaches out of the picture", () => {
   assert.equal(layOut(BOARDS.sixty_four(), 900).rows.length, 64);
   assert.ok(layOut(BOARDS.sixty_four(), 900).height < 900);
   assert.equal(layOut(BOARDS.before(), 900).rows.length, 0);
+});
+
+test("lanes of a run that is over end with it, however long the page stays open", () => {
+  const board = BOARDS.four();
+  const committed = board.rounds.findLast((round) => round.committed_s != null).committed_s;
+  const later = (words) => windowOf({ ...board, ...words, now_s: board.now_s + 3600 });
+  assert.equal(later({}).to, board.now_s + 3600);
+  for (const words of [{ complete: true }, { ended: "its budget is spent" }]) {
+    const { from, to } = later(words);
+    assert.ok(to > committed && to < committed + 0.1 * (committed - from), `${to - committed}`);
+  }
+  const dead = later({ dead_since_s: committed + 30 });
+  assert.ok(dead.to >= committed + 30 && dead.to < committed + 40);
 });
 
 test("a stretch is found by mouse and by arrow keys, with whom it waited for", () => {
@@ -254,6 +279,23 @@ test("prices by zone have a step where a machine comes or goes", () => {
   assert.deepEqual(pricesOf(BOARDS.no_price()), { at: [], sites: [] });
 });
 
+test("three machines at one price have one price", () => {
+  const board = BOARDS.four();
+  for (const peer of board.peers) Object.assign(peer, { site: "", usd_per_h: 0.1 });
+  const [{ usd_per_h }] = pricesOf(board).sites;
+  assert.deepEqual(new Set(usd_per_h.filter((price) => price != null)), new Set([0.1]));
+});
+
+test("dollars of a position are those of its peers, else in proportion to them", () => {
+  const answers = { peers: [2, 4], as_it_is: { peers: 2 }, rounds: [[[[10, 4]]], [[[20, 5]]]] };
+  assert.equal(usdPerHour(answers, [1, 0, 0], 3), 6);
+  assert.ok(Number.isNaN(usdPerHour(answers, [1, 0, 0], null)));
+  const usd = [null, { machines: 2, of_round: 0.001, of_sample: 0.00001 }];
+  assert.ok(Math.abs(usdPerHour({ ...answers, usd }, [1, 0, 0]) - (2 + 0.72 + 0.72)) < 1e-12);
+  usd[1].machines = null;
+  assert.ok(Number.isNaN(usdPerHour({ ...answers, usd }, [1, 0, 0])), "a machine without a price");
+});
+
 test("old rounds that were thinned out change neither speed nor cost", () => {
   const board = BOARDS.four();
   const whole = seriesOf(board);
@@ -347,6 +389,40 @@ test("a dead run is said to be dead, and never has time left", () => {
   assert.match(answerTo(board, "Does it go on?").answer, /^No: dead since /);
   assert.match(answerTo(board, "When is it done?").answer, /^Never/);
   assert.match(answerTo(board, "What do I do?").answer, /command that began it/);
+});
+
+test("a run that its budget ended goes on with a larger one, and one that all have left as it is", () => {
+  const over = { ...BOARDS.four(), ended: "its budget is spent" };
+  assert.equal(answerTo(over, "Does it go on?").answer, "It is over: its budget is spent.");
+  assert.equal(answerTo(over, "What do I do?").answer, "Raise budget_usd and start it again: it goes on from its checkpoint.");
+  assert.match(answerTo({ ...over, ended: "all peers have left" }, "What do I do?").answer, /command that began it/);
+});
+
+test("a page without a connection knows nothing of a run that went on, and all of one that was over", () => {
+  const board = BOARDS.four();
+  const lost = (one) => answersOf(one, new Set(), board.now_s);
+  const [goesOn, whenDone] = lost(board);
+  assert.match(goesOn.answer, /^Not known since \d\d:\d\d:\d\d: the page has no connection/);
+  assert.equal(goesOn.tone, "warn");
+  assert.equal(whenDone.answer, "Not known.");
+  for (const words of [{ complete: true }, { ended: "its budget is spent" }, { dead_since_s: board.now_s - 90 }])
+    assert.deepEqual(lost({ ...board, ...words }), answersOf({ ...board, ...words }, new Set()));
+});
+
+test("a loss of some time ago is no present one, and not forgotten", () => {
+  const board = BOARDS.troubled();
+  for (const peer of board.peers) if (peer.state === "lost") peer.since_s = board.now_s - 625;
+  const broken = answerTo(board, "Who is broken?");
+  assert.equal(broken.answer, "Nobody was lost in the last ten minutes.");
+  assert.equal(broken.tone, null);
+  const own = answerTo({ ...board, own_delays: true }, "Who is broken?");
+  assert.equal(own.answer, "Nobody was lost in the last ten minutes or is silent; who is slow: tw watch LOGS.");
+});
+
+test("several lost peers have commands of their own", () => {
+  const board = BOARDS.troubled();
+  for (const peer of board.peers.slice(1, 3)) Object.assign(peer, { state: "lost", since_s: board.now_s - 1 });
+  assert.match(answerTo(board, "What do I do?").answer, /Start peers 2, 3 again with their commands, .* The last lines of peer 2: /);
 });
 
 test("the culprit of a delay is named with its cost, and what to do", () => {

@@ -17,6 +17,7 @@
 #include "cli/plan/run_prices.h"
 #include "host/address.h"
 #include "host/http.h"
+#include "host/lifeline.h"
 #include "monitor/board/board_json.h"
 #include "monitor/logs/followed_logs.h"
 #include "monitor/logs/log_file.h"
@@ -26,6 +27,7 @@ namespace tw::cli {
 namespace {
 
 constexpr Duration kFeedPatience = std::chrono::seconds(5);
+constexpr Duration kLeastBetweenAsks = std::chrono::milliseconds(100);
 constexpr std::string_view kBoardPath = "/board.json";
 constexpr std::size_t kMostWords = 200;  ///< of an answer that is no board
 constexpr std::size_t kMostFeedBytes = std::size_t{64} << 20;
@@ -62,7 +64,9 @@ class LogFeed final : public BoardFeed {
   monitor::JournalOptions facts_of(const std::vector<PeerId>& peers) {
     auto prices = prices_for(arguments_.where, arguments_.plan, peers);
     trouble_ = prices ? "" : prices.error().message;
-    return {.usd_per_h = prices ? std::move(prices).value() : PeerPrices{}, .may_lack_ends = true};
+    return {.usd_per_h = prices ? std::move(prices).value() : PeerPrices{},
+            .keeps_to_usd_per_h = !arguments_.plan.empty(),
+            .may_lack_ends = true};
   }
 
   Result<monitor::Board> read() {
@@ -89,6 +93,7 @@ class LogFeed final : public BoardFeed {
   bool goes_on_ = false;
 };
 
+/// Waits at the peer for each next board, so that it has the last one when the peer ends.
 class PeerFeed final : public BoardFeed {
  public:
   struct Place {
@@ -98,18 +103,12 @@ class PeerFeed final : public BoardFeed {
     bool all_rounds = false;
   };
 
-  PeerFeed(Place place, host::Loop& loop) : place_(std::move(place)), http_(loop) {}
+  PeerFeed(Place place, host::Loop& loop) : place_(std::move(place)), loop_(loop), http_(loop) {}
 
   void ask(Done done) override {
-    world::HttpRequest request{
-        .url = fmt::format("{}{}{}", place_.root, kBoardPath, place_.all_rounds ? "?all" : ""),
-        .patience = kFeedPatience,
-        .most_bytes = kMostFeedBytes};
-    request.pin = place_.pin;
-    if (!place_.token.empty()) request.headers.emplace_back("Authorization", "Bearer " + place_.token);
-    http_.request(std::move(request), [this, done = std::move(done)](Result<world::HttpAnswer> answer) {
-      done(board_in(std::move(answer)));
-    });
+    done_ = std::move(done);
+    if (newest_) return tell();
+    if (!looks_) look();
   }
 
   std::string name() const override { return "peer at " + place_.root; }
@@ -117,6 +116,36 @@ class PeerFeed final : public BoardFeed {
   std::string note() const override { return ""; }
 
  private:
+  void look() {
+    looks_ = true;
+    std::string query = place_.all_rounds ? "?all" : "";
+    if (answers_) query += query.empty() ? "?next" : "&next";
+    world::HttpRequest request{.url = fmt::format("{}{}{}", place_.root, kBoardPath, query),
+                               .patience = kFeedPatience,
+                               .most_bytes = kMostFeedBytes};
+    request.pin = place_.pin;
+    if (!place_.token.empty()) request.headers.emplace_back("Authorization", "Bearer " + place_.token);
+    http_.request(std::move(request), [this, asked_at = loop_.now()](Result<world::HttpAnswer> answer) {
+      take(board_in(std::move(answer)));
+      if (answers_) loop_.at(asked_at + kLeastBetweenAsks, life_.tie([this] { look(); }));
+    });
+  }
+
+  /// A board that nobody has asked for yet stays, whatever comes after it.
+  void take(Result<monitor::Board> board) {
+    answers_ = looks_ = static_cast<bool>(board);
+    if (board || !newest_) newest_ = std::move(board);
+    if (done_) tell();
+    // Without a board the next ask() looks again.
+    if (!answers_ && newest_ && !*newest_) newest_.reset();
+  }
+
+  void tell() {
+    const Done done = std::exchange(done_, {});
+    Result<monitor::Board> newest = std::move(*std::exchange(newest_, std::nullopt));
+    done(std::move(newest));
+  }
+
   Result<monitor::Board> board_in(Result<world::HttpAnswer> answer) const {
     if (!answer) return Error{answer.error().message + hint_on(answer.error().message)};
     if (answer.value().status == 401 && place_.token.empty())
@@ -143,7 +172,13 @@ class PeerFeed final : public BoardFeed {
   }
 
   Place place_;
+  host::Loop& loop_;
+  std::optional<Result<monitor::Board>> newest_;  ///< since the last answer of ask()
+  Done done_;
+  bool answers_ = false;  ///< the peer, at the last look
+  bool looks_ = false;    ///< a look is under way, or due
   host::CurlHttp http_;
+  host::Lifeline life_;
 };
 
 /// What a peer prints: the digest of the key in base64. Empty: none is given.

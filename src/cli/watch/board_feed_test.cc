@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "monitor/report/test_story.h"
+#include "peer/viewer.h"
 
 namespace tw::cli {
 namespace {
@@ -20,8 +21,9 @@ class LogFeed : public testing::Test {
 
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  /// The first board of a run with rounds of five minutes, whose newest line is so old. It does four of them.
-  monitor::Board first_board(double silent_s, Round last_round = 99) {
+  /// The first board of a run with rounds of five minutes, whose newest line is so old. It does four of them,
+  /// for 2 USD an hour.
+  monitor::Board first_board(double silent_s, Round last_round = 99, const std::string& plan = {}) {
     constexpr double kRound_s = 300;
     constexpr Round kRounds = 4;
     monitor::Story story;
@@ -40,7 +42,7 @@ class LogFeed : public testing::Test {
       log << to_json_line(entry) << "\n";
     }
     log.close();
-    auto feed = open_feed({.where = folder_}, loop_);
+    auto feed = open_feed({.where = folder_, .plan = plan}, loop_);
     EXPECT_TRUE(feed) << feed.error().message;
     monitor::Board first;
     feed.value()->ask([&](Result<monitor::Board> board) {
@@ -84,6 +86,13 @@ TEST_F(LogFeed, of_a_run_that_was_just_complete_waits_for_the_end_of_a_log) {
   EXPECT_TRUE(board.complete);
   EXPECT_EQ(board.peers.at(0).state, monitor::PeerState::applying);
   EXPECT_EQ(board.money.usd_per_h, 2);
+}
+
+TEST_F(LogFeed, with_a_plan_has_its_price_and_not_that_of_the_logs) {
+  const std::string plan = folder_ + "/plan.yaml";
+  std::ofstream(plan) << "peers:\n  - {site: \"gcp:us-west1\", gpu: T4, purchase: spot, usd_per_h: 0.5}\n";
+  EXPECT_EQ(first_board(70).money.usd_per_h, 2);
+  EXPECT_EQ(first_board(70, 99, plan).money.usd_per_h, 0.5);
 }
 
 TEST_F(LogFeed, of_a_folder_that_two_runs_used_names_the_logs_that_it_leaves_out) {
@@ -147,6 +156,35 @@ TEST(PeerFeed, knows_a_pin_by_its_form) {
                   ": expected sha256// and 44 characters, as its peer prints it below its line watch:");
   EXPECT_EQ(complaint("10.0.0.5:8443", pin),
             "--pin: is of the certificate at https://, and http://10.0.0.5:8443 is not; leave it out");
+}
+
+TEST(PeerFeed, has_the_last_board_of_a_peer_that_ends) {
+  host::Loop loop;
+  monitor::Board board{.run = "c0ffee", .round = 7};
+  bool showed_end = false;
+  auto viewer = peer::Viewer::open(loop, {.address = "127.0.0.1:0"}, [&]() -> Result<monitor::Board> {
+    showed_end = board.complete;
+    return board;
+  });
+  ASSERT_TRUE(viewer) << viewer.error().message;
+  const auto feed = open_feed({.where = viewer.value()->url()}, loop);
+  ASSERT_TRUE(feed) << feed.error().message;
+  const auto ask = [&] {
+    std::optional<Result<monitor::Board>> shown;
+    feed.value()->ask([&](Result<monitor::Board> came) { shown = std::move(came); });
+    EXPECT_TRUE(loop.run_until([&] { return shown.has_value(); }, std::chrono::seconds(10)));
+    return shown.value_or(Error{"no answer"});
+  };
+  ASSERT_TRUE(ask());
+  board.complete = true;
+  ASSERT_TRUE(loop.run_until([&] { return showed_end; }, std::chrono::seconds(10)))
+      << "the feed waits for it";
+  viewer.value()->say_goodbye();
+  viewer.value().reset();
+  const auto last = ask();
+  ASSERT_TRUE(last) << last.error().message;
+  EXPECT_TRUE(last.value().complete);
+  EXPECT_FALSE(ask()) << "there is no peer any more";
 }
 
 TEST(PeerFeed, takes_the_address_of_the_board_for_that_of_its_peer) {

@@ -37,34 +37,42 @@ Status make_folder(const std::string& option, const std::string& folder) {
   return Unit{};
 }
 
+struct NamedText {
+  std::string name, text;
+};
+
 /// The board after every few commits, so that each round has the money of its time.
-std::string tensorboard_of(const std::vector<monitor::LogEntry>& entries, monitor::Journal journal) {
-  const monitor::HeldHistory held(entries);
-  const Round rounds = held.commits().empty() ? 0 : held.commits().back()->round;
+Result<NamedText> tensorboard_of(const monitor::LogSource& logs, const monitor::HeldHistory& held,
+                                 monitor::Journal journal) {
+  const Round rounds = held.records().empty() ? 0 : held.records().back().round;
   const Round step = 1 + rounds / kMostBoards;
   monitor::TensorBoardEvents events;
   std::string text;
   Round told = 0;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const monitor::LogEntry& entry = entries[i];
-    const bool dropped = held.dropped_entries().at(i);
+  std::size_t next = 0;
+  double named_s = 0;
+  TW_TRY(logs.each(monitor::kAllPhases, [&](const monitor::LogEntry& entry, std::size_t) {
+    if (next == 0) named_s = static_cast<double>(entry.unix_nanos) * 1e-9;
+    const bool dropped = held.drops(next++);
     journal.take(entry, dropped);
     const bool is_new =
         !dropped && entry.event.phase() == world::Phase::commit && entry.event.round >= told + step;
-    if (!is_new) continue;
+    if (!is_new) return;
     told = entry.event.round;
     text += events.take_before(journal.board(), told);
-  }
+  }));
   const monitor::Board last = journal.board();
   const double begun_s = last.rounds.empty() ? last.now_s : last.rounds.front().begun_s;
-  return monitor::TensorBoardEvents::begin(begun_s) + text + events.take_all(last);
+  return NamedText{monitor::tensorboard_file_name(named_s),
+                   monitor::TensorBoardEvents::begin(begun_s) + text + events.take_all(last)};
 }
 
 /// All rounds of the logs, where a live board keeps the last ones.
-std::string trace_of(const std::vector<monitor::LogEntry>& entries, monitor::JournalOptions options) {
+Result<std::string> trace_of(const monitor::LogSource& logs, monitor::JournalOptions options) {
   options.lane_rounds = monitor::Board::kMostRounds;
   monitor::Journal journal(std::move(options));
-  for (const monitor::LogEntry& entry : entries) journal.take(entry);
+  TW_TRY(logs.each(monitor::kAllPhases,
+                   [&](const monitor::LogEntry& entry, std::size_t) { journal.take(entry); }));
   return chrome_trace(journal.board());
 }
 
@@ -89,8 +97,9 @@ std::string samples_csv(const monitor::UsedSamples& used) {
   return text;
 }
 
-Result<std::string> write_samples(const std::string& path, const std::vector<monitor::LogEntry>& entries) {
-  const auto used = monitor::used_samples(entries);
+Result<std::string> write_samples(const std::string& path, const monitor::LogSource& logs,
+                                  const monitor::HeldHistory& held) {
+  const auto used = monitor::used_samples(logs, held);
   if (!used) return Error{"--samples: " + used.error().message};
   TW_TRY(write_for("--samples", path, samples_csv(used.value())));
   return fmt::format("{}: {}", path, text_of(used.value()));
@@ -109,42 +118,55 @@ Result<std::vector<std::string>> write_tables(const std::string& folder, const m
   return written;
 }
 
+Result<std::string> write_html(const std::string& path, const monitor::Board& board) {
+  const Status done = write_page(path, monitor::PageKind::run,
+                                 fmt::format("tradewind: {} rounds", board.round), frozen_json(board));
+  if (!done) return Error{"--html " + done.error().message};
+  return path;
+}
+
+Result<std::string> write_tensorboard(const std::string& folder, const NamedText& file) {
+  TW_TRY(make_folder("--tensorboard", folder));
+  std::string path = folder + "/" + file.name;
+  TW_TRY(write_for("--tensorboard", path, file.text));
+  return path;
+}
+
 }  // namespace
 
-Result<std::vector<std::string>> write_exports(const Exports& exports,
-                                               const std::vector<std::vector<monitor::LogEntry>>& logs,
+Result<std::vector<std::string>> write_exports(const Exports& exports, const monitor::LogSource& logs,
                                                const monitor::JournalOptions& options) {
-  const std::vector<monitor::LogEntry> entries = monitor::merge(logs);
-  const monitor::Board board = journal_of(logs, options).board();
   std::vector<std::string> written;
-  const auto write = [&](const char* option, const std::string& path, const std::string& text) -> Status {
-    if (const Status done = write_for(option, path, text); !done) return done;
-    written.push_back(path);
-    return Unit{};
-  };
-  if (!exports.trace.empty()) TW_TRY(write("--trace", exports.trace, trace_of(entries, options)));
+  if (!exports.trace.empty()) {
+    TW_TRY(const auto text, trace_of(logs, options));
+    TW_TRY(write_for("--trace", exports.trace, text));
+    written.push_back(exports.trace);
+  }
+  const bool is_trace_alone =
+      exports.html.empty() && exports.csv.empty() && exports.samples.empty() && exports.tensorboard.empty();
+  if (is_trace_alone) return written;
+  TW_TRY(const auto held, monitor::HeldHistory::of(logs));
   if (!exports.html.empty()) {
-    const Status done = write_page(exports.html, monitor::PageKind::run,
-                                   fmt::format("tradewind: {} rounds", board.round), frozen_json(board));
-    if (!done) return Error{"--html " + done.error().message};
-    written.push_back(exports.html);
+    TW_TRY(const auto journal, journal_of(logs, held, options));
+    TW_TRY(auto path, write_html(exports.html, journal.board()));
+    written.push_back(std::move(path));
   }
   if (!exports.csv.empty()) {
     monitor::JournalOptions whole = options;
     whole.whole = true;  // a page shows the newest, a table all
-    TW_TRY(const auto tables, write_tables(exports.csv, journal_of(logs, whole).board()));
+    TW_TRY(const auto journal, journal_of(logs, held, whole));
+    TW_TRY(const auto tables, write_tables(exports.csv, journal.board()));
     written.insert(written.end(), tables.begin(), tables.end());
   }
   if (!exports.samples.empty()) {
-    TW_TRY(auto told, write_samples(exports.samples, entries));
+    TW_TRY(auto told, write_samples(exports.samples, logs, held));
     written.push_back(std::move(told));
   }
-  if (exports.tensorboard.empty()) return written;
-  TW_TRY(make_folder("--tensorboard", exports.tensorboard));
-  const double begun_s = entries.empty() ? 0 : static_cast<double>(entries.front().unix_nanos) * 1e-9;
-  const std::string file = exports.tensorboard + "/" + monitor::tensorboard_file_name(begun_s);
-  const std::string text = tensorboard_of(entries, monitor::Journal(options));
-  TW_TRY(write("--tensorboard", file, text));
+  if (!exports.tensorboard.empty()) {
+    TW_TRY(const auto file, tensorboard_of(logs, held, monitor::Journal(options)));
+    TW_TRY(auto path, write_tensorboard(exports.tensorboard, file));
+    written.push_back(std::move(path));
+  }
   return written;
 }
 

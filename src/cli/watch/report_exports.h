@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "monitor/fold/journal.h"
-#include "monitor/logs/event_log_json.h"
+#include "monitor/logs/log_source.h"
 
 namespace tw::cli {
 
@@ -24,9 +24,9 @@ struct Exports {
 };
 
 /// Writes all that are asked for: the files that were written, that of samples with what it shows. Folders
-/// are made, files replaced. Errors name the option and the path, or the sample that was used twice.
-Result<std::vector<std::string>> write_exports(const Exports& exports,
-                                               const std::vector<std::vector<monitor::LogEntry>>& logs,
+/// are made, files replaced. Goes through the logs several times. Errors name the option and the path, the
+/// sample that was used twice, or the log that cannot be read.
+Result<std::vector<std::string>> write_exports(const Exports& exports, const monitor::LogSource& logs,
                                                const monitor::JournalOptions& options);
 
 }  // namespace tw::cli

@@ -86,11 +86,10 @@ struct Money {
   std::optional<double> machines_usd;  ///< for the priced hours; nothing: no price is known
   std::optional<double> egress_usd = 0, requests_usd = 0;  ///< nothing: no price is known of what there was
   // Nothing, too, where the price or the hours of a peer that counts are not known.
-  std::optional<double> usd_per_h;        ///< now
-  std::optional<double> usd_per_million;  ///< samples, of the run so far
-  std::optional<UsdRange> forecast;       ///< of the whole run; nothing: no goal or no speed yet
-  std::optional<double> left_s;           ///< to the goal, likely
-  std::optional<double> budget_usd;
+  std::optional<double> usd_per_h;           ///< now
+  std::optional<double> usd_per_million;     ///< samples, of the run so far
+  std::optional<UsdRange> forecast;          ///< of the whole run; nothing: no goal or no speed yet
+  std::optional<double> left_s, budget_usd;  ///< left_s: to the goal, likely
 
   /// Nothing where no price is known.
   std::optional<double> usd() const {
@@ -112,6 +111,7 @@ struct Money {
     field("left_s", self.left_s);
     field("budget_usd", self.budget_usd);
     field.computed("usd", self.usd());
+    field.computed("is_priced", self.is_priced());
   }
 
   bool operator==(const Money&) const = default;

@@ -11,7 +11,8 @@
 namespace tw::monitor {
 
 /// One line. Keys are the names of the members, in their order; an empty optional is null, and so is a number
-/// that is not finite; states and kinds by name_of. `money` has the computed key "usd" too.
+/// that is not finite; states and kinds by name_of. `money` has the computed keys "usd" and
+/// "is_priced", too.
 std::string to_json(const Board& board);
 std::string to_json(const Delay& delay);
 std::string to_json(const std::optional<WhatIf>& answers);

@@ -38,6 +38,10 @@ TEST(BoardJson, is_one_line_with_the_sum_of_the_money) {
   EXPECT_EQ(text.find('\n'), std::string::npos);
   EXPECT_NE(text.find("\"usd\":0.4375"), std::string::npos) << text;
   EXPECT_NE(to_json(Board{}).find("\"usd\":null"), std::string::npos);
+  EXPECT_NE(text.find("\"is_priced\":false"), std::string::npos) << text;
+  Board board;
+  board.money = {.machine_hours = 10, .priced_hours = 9.999};
+  EXPECT_NE(to_json(board).find("\"is_priced\":true"), std::string::npos);
 }
 
 TEST(BoardJson, writes_what_is_not_finite_as_null) {

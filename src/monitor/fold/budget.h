@@ -19,7 +19,8 @@ struct BudgetWord {
 /// Gives one message when a run has cost 80 % of its budget, and one when it has cost all of it.
 class Budget {
  public:
-  explicit Budget(std::optional<double> usd) : usd_(usd) {}
+  /// drains: the run ends when it has cost all of it.
+  explicit Budget(std::optional<double> usd, bool drains = false) : usd_(usd), drains_(drains) {}
 
   bool is_set() const { return usd_.has_value(); }
 
@@ -31,6 +32,7 @@ class Budget {
   enum class Told { nothing, near, reached };
 
   std::optional<double> usd_;
+  bool drains_;
   Told told_ = Told::nothing;
 };
 

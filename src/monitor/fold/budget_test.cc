@@ -25,6 +25,15 @@ TEST(Budget, speaks_once_at_eighty_percent_and_once_at_the_end) {
   EXPECT_FALSE(budget.watch(spent(11)));
 }
 
+TEST(Budget, says_once_it_is_spent_that_it_ends_the_run) {
+  Budget budget(10, true);
+  EXPECT_EQ(budget.watch(spent(8))->text,
+            "the run has cost 8.00 USD, more than 80 % of its budget of 10.00 USD");
+  EXPECT_EQ(budget.watch(spent(10))->text,
+            "the run has cost 10.00 USD, all of its budget of 10.00 USD, and ends with the round under "
+            "way (budget_action: drain)");
+}
+
 TEST(Budget, has_the_digits_that_count) {
   EXPECT_EQ(Budget(0.02).watch(spent(0.0163)).value().text,
             "the run has cost 0.0163 USD, more than 80 % of its budget of 0.0200 USD");
@@ -44,6 +53,9 @@ TEST(Budget, says_which_hours_have_no_price) {
   EXPECT_EQ(budget.watch(money)->text,
             "the run has cost 10.00 USD, all of its budget of 10.00 USD; the price of 1.00 of 3.00 machine "
             "hours is not known");
+  budget = Budget(10);
+  money.machine_hours = 2.001;
+  EXPECT_TRUE(budget.watch(money)->text.ends_with("budget of 10.00 USD")) << "less than a thousandth";
 }
 
 }  // namespace

@@ -152,7 +152,13 @@ void Delays::take_commit(const Seen& seen, const event::Commit& commit) {
                            .disk = disk});
 }
 
-void Delays::rewind(Round to) { open_.erase(open_.upper_bound(to), open_.end()); }
+void Delays::rewind(Round to) {
+  open_.erase(open_.upper_bound(to), open_.end());
+  if (to > 0) return;
+  closed_s_.reset();
+  took_.clear();
+  suspects_.clear();
+}
 
 /// Seconds of a peer's time in which it would have computed, were it like the others.
 std::map<Delay::Cause, double> Delays::excess(const Account& account, const Part& part) const {

@@ -34,7 +34,7 @@ class Delays {
  public:
   void take(const Seen& seen);
 
-  /// Rounds after this one are repeated: those that are not closed do not count.
+  /// Rounds after this one are repeated: those that are not closed do not count. 0: none counts.
   void rewind(Round to);
 
   /// The costliest of the last rounds first, then those that cost most of all. usd_per_h: of all machines.

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/median.h"
+#include "base/result.h"
 #include "monitor/fold/money.h"
-#include "monitor/logs/held_history.h"
 
 namespace tw::monitor {
 namespace {
@@ -120,6 +120,7 @@ std::vector<Interruption> Journal::interruptions() const {
 }
 
 BoardPeer Journal::priced(BoardPeer peer) const {
+  if (options_.keeps_to_usd_per_h) peer.usd_per_h.reset();
   if (peer.usd_per_h) return peer;
   const auto price = options_.usd_per_h.find(peer.peer);
   if (price != options_.usd_per_h.end()) peer.usd_per_h = price->second;
@@ -257,12 +258,17 @@ wire::Status Journal::status(PeerId self, double now_s) const {
   return status;
 }
 
-Journal journal_of(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options) {
+Result<Journal> journal_of(const LogSource& logs, const HeldHistory& history, JournalOptions options) {
   Journal journal(std::move(options));
-  const std::vector<LogEntry> entries = merge(logs);
-  const HeldHistory held(entries);
-  for (std::size_t i = 0; i < entries.size(); ++i) journal.take(entries[i], held.dropped_entries().at(i));
+  std::size_t next = 0;
+  TW_TRY(logs.each(kAllPhases,
+                   [&](const LogEntry& entry, std::size_t) { journal.take(entry, history.drops(next++)); }));
   return journal;
+}
+
+Journal journal_of(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options) {
+  const HeldLogs held(logs);
+  return journal_of(held, HeldHistory::of(held).value(), std::move(options)).value();
 }
 
 }  // namespace tw::monitor

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "monitor/board/board.h"
 #include "monitor/fold/delays.h"
 #include "monitor/fold/evaluations.h"
@@ -16,6 +17,8 @@
 #include "monitor/fold/rounds.h"
 #include "monitor/fold/seen.h"
 #include "monitor/logs/event_log_json.h"
+#include "monitor/logs/held_history.h"
+#include "monitor/logs/log_source.h"
 
 /// From events to the board.
 namespace tw::monitor {
@@ -23,6 +26,7 @@ namespace tw::monitor {
 struct JournalOptions {
   /// The price of the machine of a peer whose events tell none.
   std::map<PeerId, double> usd_per_h = {};
+  bool keeps_to_usd_per_h = false;  ///< these prices alone count, not those of events
   EgressPrice egress = usual_egress_price;
   std::size_t lane_rounds = Board::kMostLaneRounds;  ///< of which there are spans
   bool whole = false;                                ///< keeps all rounds and interruptions, not the newest
@@ -94,7 +98,10 @@ class Journal {
   double newest_s_ = 0;
 };
 
-/// A journal of whole logs (a log for each writer, as read_event_logs gives them).
+/// A journal of whole logs. history: of them. Errors: of LogSource.
+Result<Journal> journal_of(const LogSource& logs, const HeldHistory& history, JournalOptions options = {});
+
+/// The same of logs in memory (a log for each writer, as read_event_logs gives them).
 Journal journal_of(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options = {});
 
 }  // namespace tw::monitor

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/fold/journal.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "monitor/report/report_text.h"
 #include "monitor/report/test_story.h"
@@ -134,6 +136,74 @@ TEST(Journal, of_a_run_that_is_over_is_not_dead) {
   story.add(1, 5.1, {.round = 5, .fact = event::Commit{.samples = 32, .last = true}});
   story.add(1, 6, {.round = 5, .fact = event::Stop{}});
   EXPECT_FALSE(board_of(story, 500).dead_since_s);
+}
+
+/// A process makes rounds of a second each, alone, from a start one second before them.
+void add_history(Story& story, std::uint64_t peer, const std::string& name, double begin, Round rounds) {
+  story.add(peer, begin - 1, {.fact = event::Start{.last_round = 9}});
+  for (Round number = 1; number <= rounds; ++number) {
+    const double t = begin + static_cast<double>(number) - 1;
+    story.add(peer, t, {.round = number, .fact = event::Accumulate{}});
+    story.add(peer, t + 1,
+              {.round = number,
+               .fact = event::Commit{.digest = fmt::format("{}-{}", name, number),
+                                     .samples = 32,
+                                     .samples_total = 32 * number,
+                                     .last = number == 9}});
+  }
+}
+
+TEST(Journal, forgets_the_history_before_that_of_a_run_which_begins_again) {
+  for (const std::uint64_t other : {1, 2}) {
+    Story story;
+    add_history(story, 1, "first", 1, 9);
+    story.add(1, 10.5, {.round = 9, .fact = event::Stop{}});
+    EXPECT_TRUE(board_of(story, 11).complete);
+    add_history(story, other, "second", 20, 3);
+    const Board board = board_of(story, 24);
+    EXPECT_FALSE(board.is_over());
+    EXPECT_EQ(board.round, 3U);
+    EXPECT_EQ(board.samples, 96U);
+    EXPECT_EQ(board.rounds.size(), 3U);
+    EXPECT_NEAR(board.speed.samples_per_s, 32, 0.01);
+    const BoardPeer& peer = peer_of(board, other);
+    EXPECT_EQ(std::tuple(peer.round, peer.rounds, peer.samples), std::tuple(3U, 3U, 96U)) << other;
+    EXPECT_EQ(peer.state, PeerState::applying);
+    if (other != 1) {
+      EXPECT_EQ(peer_of(board, 1).state, PeerState::left);
+      EXPECT_EQ(peer_of(board, 1).samples, 0U);
+    }
+    EXPECT_EQ(board.interruptions.back().detail, "begins again, 11.0 s after round 9 was done");
+  }
+}
+
+TEST(Journal, begins_again_by_any_of_those_that_tell_of_it) {
+  Story story;
+  add_history(story, 1, "first", 1, 9);
+  add_history(story, 3, "second", 8.5, 3);  // its clock is behind
+  add_history(story, 2, "second", 20, 3);
+  const Board board = board_of(story, 24);
+  EXPECT_EQ(board.round, 3U);
+  EXPECT_EQ(board.interruptions.back().kind, Interruption::Kind::resumed);
+}
+
+TEST(Journal, counts_those_as_lost_that_were_silent_when_the_run_began_again) {
+  Story story;
+  add_history(story, 1, "first", 1, 5);
+  add_history(story, 2, "second", 20, 3);
+  const Board board = board_of(story, 24);
+  EXPECT_EQ(board.round, 3U);
+  EXPECT_EQ(peer_of(board, 1).state, PeerState::lost);
+  EXPECT_EQ(peer_of(board, 2).state, PeerState::applying);
+}
+
+TEST(Journal, keeps_the_history_whose_first_round_a_peer_with_another_clock_tells_once_more) {
+  Story story;
+  add_history(story, 1, "first", 1, 9);
+  add_history(story, 2, "first", 6.2, 5);
+  const Board board = board_of(story, 12);
+  EXPECT_EQ(board.round, 9U);
+  EXPECT_TRUE(board.interruptions.empty());
 }
 
 TEST(Journal, keeps_the_lanes_of_as_many_rounds_as_it_is_asked_for) {

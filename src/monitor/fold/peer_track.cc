@@ -96,6 +96,7 @@ void Contributions::rewind(Round to) {
     samples_ -= last_.back().samples;
     --rounds_;
   }
+  if (to == 0) rounds_ = samples_ = 0;  // also those that are kept no more
 }
 
 double Contributions::samples_per_s() const {
@@ -174,6 +175,11 @@ void PeerTrack::gone(PeerState how, const std::string& why, Round round, double 
   lane.enter(how, std::max(shown_.round, round), at_s);
   shown_.wait.reset();
   shown_.ended = why;
+}
+
+void PeerTrack::stands_at(Round round) {
+  shown_.round = std::min(shown_.round, round);
+  told_round_ = std::min(told_round_, round);
 }
 
 void PeerTrack::take_start(const Seen& seen, const event::Start& start) {

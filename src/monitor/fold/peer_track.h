@@ -132,6 +132,9 @@ class PeerTrack {
   /// Others count it out, or it has gone.
   void gone(PeerState how, const std::string& why, Round round, double at_s);
 
+  /// Its process goes on from this round, whatever one before it had done.
+  void stands_at(Round round);
+
   /// It takes part again: its lane resumes with the state that it reported.
   void back(Round round, double at_s) { lane.enter(doing_, round, at_s); }
 

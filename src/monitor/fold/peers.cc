@@ -44,24 +44,27 @@ bool Peers::stayed(const Standing& standing, Round last) {
   return standing.first_round && !lost && !standing.left && !standing.superseded;
 }
 
-/// A peer goes on from a checkpoint: those of which nothing was heard since it took that were lost, but for
-/// processes that have started since the last round.
-void Peers::rewind(Round to, const Seen& seen, News& news) {
-  const double restored_s = track(seen.writer()).standing.resumed_s;
+/// A peer goes on from a checkpoint, or from the beginning (to: 0): those of which nothing was heard since
+/// then were lost, but for processes that have started since the last round.
+void Peers::rewind(Round to, double since_s, const Seen& seen, News& news) {
+  news.rewound = to;
+  std::erase_if(named_, [to](const auto& named) { return named.second > to; });
   const auto last = std::exchange(last_commit_, std::nullopt);
   std::vector<std::string> lost;
   for (auto& [id, peer] : tracks_) {
+    Standing& standing = peer.standing;
     peer.contributions.rewind(to);
-    if (peer.standing.resumed) continue;
-    peer.standing.superseded = true;
-    const bool is_new = last && peer.standing.started_s > last->at_s;
-    if (!peer.standing.first_round || is_new || peer.is_gone() || peer.heard_s() >= restored_s) continue;
-    peer.standing.lost_round = std::min(peer.lane.round(), to);
+    if (standing.lost_round) standing.lost_round = std::min(*standing.lost_round, to);
+    const bool is_new = standing.resumed || (last && standing.started_s > last->at_s);
+    standing.superseded = !is_new;
+    if (is_new) peer.stands_at(to);
+    if (is_new || !standing.first_round || peer.is_gone() || peer.heard_s() >= since_s) continue;
+    standing.lost_round = std::min(peer.lane.round(), to);
     peer.gone(PeerState::lost, "lost with all other peers", peer.lane.round(), peer.heard_s());
     lost.push_back(peer_name(id));
   }
   if (!last && lost.empty()) return;
-  std::string why = "goes on from a checkpoint";
+  std::string why = to == 0 ? "begins again" : "goes on from a checkpoint";
   if (last) why += fmt::format(", {:.1f} s after round {} was done", seen.at_s - last->at_s, last->round);
   if (!lost.empty()) why += fmt::format("; lost: {}", fmt::join(lost, ", "));
   news.interruption = told(Interruption::Kind::resumed, seen, seen.writer(), std::move(why));
@@ -83,34 +86,45 @@ void Peers::take_accumulate(const Seen& seen, News& news) {
   PeerTrack& peer = track(seen.writer());
   Standing& standing = peer.standing;
   const bool goes_on = standing.resumed && *standing.resumed + 1 == round;
-  if (goes_on) {
-    news.rewound = *standing.resumed;
-    rewind(*standing.resumed, seen, news);
-  }
+  if (goes_on) rewind(*standing.resumed, standing.resumed_s, seen, news);
   standing.resumed.reset();
 
   const bool returns = standing.lost_round && round > *standing.lost_round;
   if (!first_round_) first_round_ = round;
-  const bool comes = !standing.first_round && *first_round_ < round && !goes_on;
+  const auto named = named_.find(seen.writer());  // where the begin of its log is gone
+  const Round first = named == named_.end() ? round : std::min(round, named->second);
+  const bool comes = !standing.first_round && *first_round_ < first && !goes_on;
   if (!news.interruption && (returns || comes))
     news.interruption = told(Interruption::Kind::joined, seen, seen.writer(), returns ? "is back" : "");
   if (returns) {
     standing.lost_round.reset();
     peer.back(round, seen.at_s);
   }
-  if (!standing.first_round) standing.first_round = round;
+  if (!standing.first_round) standing.first_round = first;
 }
 
-void Peers::take_commit(const Seen& seen, const event::Commit& commit) {
+/// Another first record than that of the history before.
+bool Peers::is_other_beginning(Round round, const event::Commit& commit) const {
+  return round == 1 && last_commit_ && commit.digest != first_record_;
+}
+
+void Peers::take_commit(const Seen& seen, const event::Commit& commit, News& news) {
   const Round round = seen.event().round;
+  const double started_s = track(seen.writer()).standing.started_s;
+  const bool other = is_other_beginning(round, commit);
+  const bool again = other && started_s > last_commit_->at_s;
+  if (again) rewind(0, started_s, seen, news);
+  if (round == 1 && (again || !other)) first_record_ = commit.digest;
   if (!last_commit_ || last_commit_->round < round) credit(round, commit);
-  last_commit_ = {round, seen.at_s};
+  // The start of another writer may yet show that the run begins again after the newest commit.
+  if (again || !other) last_commit_ = {round, seen.at_s};
   if (commit.samples > 0) track(seen.writer()).contributions.add(round, commit.samples, seen.at_s);
 }
 
 /// A peer that was killed after others took its samples has not told of them. The first line of a round names
 /// the same samples as the others.
 void Peers::credit(Round round, const event::Commit& commit) {
+  for (const PeerId peer : commit.peers) named_.try_emplace(peer, round);
   for (const auto& [peer, samples] : commit.samples_of) {
     const auto found = tracks_.find(peer);
     if (found == tracks_.end()) continue;
@@ -179,7 +193,7 @@ Peers::News Peers::take(const Seen& seen) {
   if (event.as<event::Accumulate>()) {
     take_accumulate(seen, news);
   } else if (const auto* commit = event.as<event::Commit>()) {
-    take_commit(seen, *commit);
+    take_commit(seen, *commit, news);
   } else if (const auto* restored = event.as<event::Restore>()) {
     const bool resumes = restored->cause == event::Cause::checkpoint;
     Standing& standing = track(seen.writer()).standing;

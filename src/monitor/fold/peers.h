@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "monitor/fold/peer_track.h"
@@ -45,12 +46,13 @@ class Peers {
 
   void take_driver(const Seen& seen, News& news);
   void take_accumulate(const Seen& seen, News& news);
-  void take_commit(const Seen& seen, const event::Commit& commit);
+  void take_commit(const Seen& seen, const event::Commit& commit, News& news);
+  bool is_other_beginning(Round round, const event::Commit& commit) const;
   void credit(Round round, const event::Commit& commit);
   void take_join(const Seen& seen, News& news);
   void take_leave(const Seen& seen, News& news);
   void take_lost(const Seen& seen, const event::Lost& lost, News& news);
-  void rewind(Round to, const Seen& seen, News& news);
+  void rewind(Round to, double since_s, const Seen& seen, News& news);
 
   std::size_t lane_rounds_;
   std::map<PeerId, PeerTrack> tracks_;
@@ -62,6 +64,8 @@ class Peers {
   };
 
   std::optional<Round> first_round_;      ///< of the run, if events tell it
+  std::map<PeerId, Round> named_;         ///< the first round with a record that names this contributor
+  std::string first_record_;              ///< of round 1, in the newest history that begins with it
   std::optional<Committed> last_commit_;  ///< nothing: a resume was told since
 };
 

@@ -20,6 +20,7 @@ Rounds::Track& Rounds::track(Round round) {
 void Rounds::rewind(Round to) {
   tracks_.erase(tracks_.upper_bound(to), tracks_.end());
   given_up_.clear();
+  if (to == 0) begun_s_ = 0;
   last_ = std::min(last_, to);
   if (differing_ && differing_->round > to) differing_.reset();
   if (differed_ && differed_->round > to) differed_.reset();

@@ -11,15 +11,12 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "base/cause_text.h"
-#include "base/median.h"
 #include "base/result.h"
 #include "base/text/text.h"
 #include "base/text/text_file.h"
@@ -36,16 +33,6 @@ constexpr Duration kTryAgain = std::chrono::seconds(1);
 constexpr Duration kLookAgain = std::chrono::seconds(1);
 /// Limit for one file; a larger one is no event log.
 constexpr std::uint64_t kMostLogBytes = 4ULL << 30;
-/// So many first bytes tell one log from another: the first line has a time.
-constexpr std::uint64_t kBeginBytes = 256;
-
-bool file_begins_with(const std::string& path, const std::string& text) {
-  std::error_code error;
-  if (text.empty() || !std::filesystem::is_regular_file(path, error)) return true;  // a pipe would block
-  std::string begin(text.size(), '\0');
-  std::ifstream file(path, std::ios::binary);
-  return !file.read(begin.data(), std::ssize(begin)) || begin == text;  // an error of the file is another's
-}
 
 std::optional<world::Phase> phase_named(const std::string& name) {
   const auto* const found = std::ranges::find(world::kPhaseNames, name);
@@ -250,6 +237,56 @@ Status parse_optional_parts(const Json& line, world::Event& event) {
   return Unit{};
 }
 
+/// Reads the begin of a line as to_json_line writes it.
+struct HeadReader {
+  std::string_view rest;
+
+  bool skip(std::string_view text) {
+    if (!rest.starts_with(text)) return false;
+    rest.remove_prefix(text.size());
+    return true;
+  }
+
+  template <class Number>
+  bool number(std::string_view name, Number& value) {
+    if (!skip(name)) return false;
+    const auto [end, failed] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+    return failed == std::errc{};
+  }
+
+  /// Without a character that needs an escape.
+  bool text(std::string_view name, std::string& value) {
+    if (!skip(name)) return false;
+    const std::size_t end = rest.find_first_of("\"\\");
+    if (end == std::string_view::npos || rest[end] != '"') return false;
+    value = rest.substr(0, end);
+    rest.remove_prefix(end + 1);
+    return true;
+  }
+};
+
+/// Nothing: it is of a wanted phase, or written otherwise.
+std::optional<LogEntry> head_of(const std::string& line, const Phases& wanted) {
+  if (wanted.all() || !line.ends_with('}')) return std::nullopt;
+  HeadReader head{line};
+  LogEntry entry;
+  double at_s = 0;
+  std::string time, name;
+  const bool reads = head.number("{\"t\":", at_s) && head.text(",\"time\":\"", time) &&
+                     head.number(",\"peer\":", entry.writer.value) &&
+                     head.number(",\"round\":", entry.event.round) && head.text(",\"phase\":\"", name);
+  if (!reads) return std::nullopt;
+  const auto unix_nanos = parse_calendar_time(time);
+  const auto phase = phase_named(name);
+  if (!unix_nanos || !phase || wanted.test(static_cast<std::size_t>(*phase))) return std::nullopt;
+  entry.unix_nanos = *unix_nanos;
+  entry.event.at = Instant(from_seconds(at_s));
+  entry.event.fact = world::fact_of(*phase);
+  if (std::uint64_t about = 0; head.number(",\"about\":", about)) entry.event.peer = PeerId{about};
+  return entry;
+}
+
 /// The cause is a disk that is full or fails, which may pass, rather than a wrong path.
 bool may_pass(std::error_code cause) {
   return cause == std::errc::no_space_on_device || cause == std::errc::io_error ||
@@ -262,38 +299,6 @@ std::uint64_t lines_before(const std::string& content) {
   const auto first = parse_json_line(content.substr(0, content.find('\n')));
   const auto* log = first ? first.value().event.as<event::Log>() : nullptr;
   return log != nullptr ? log->logged.value_or(0) : 0;
-}
-
-/// Whole lines that were parsed.
-struct Parsed {
-  std::uint64_t bytes = 0, lines = 0;
-};
-
-/// Adds the lines of a text up to the first broken one, which is an error. done: of the text, and before it.
-Status parse_lines(const std::string& path, std::string_view text, Parsed& done,
-                   std::vector<LogEntry>& entries) {
-  std::size_t begin = 0;
-  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string_view::npos; begin = end + 1) {
-    auto entry = parse_json_line(std::string(text.substr(begin, end - begin)));
-    if (!entry)
-      return Error{fmt::format("{}:{}: {}; move this log elsewhere, and the others can be read", path,
-                               done.lines + 1, entry.error().message)};
-    entries.push_back(std::move(entry).value());
-    done.bytes += end + 1 - begin;
-    ++done.lines;
-  }
-  return Unit{};
-}
-
-/// Wall time minus monotonic time; the median, because the wall clock may be set while a run goes on.
-std::int64_t clock_offset_ns(const std::vector<LogEntry>& log) {
-  const auto offset = [](const LogEntry& entry) {
-    return entry.unix_nanos - entry.event.at.time_since_epoch().count();
-  };
-  const std::int64_t first = offset(log.front());
-  std::vector<double> later;  // nanoseconds since 1970 are more than a double holds
-  for (const LogEntry& entry : log) later.push_back(static_cast<double>(offset(entry) - first));
-  return first + static_cast<std::int64_t>(median(std::move(later)));
 }
 
 }  // namespace
@@ -342,6 +347,11 @@ Result<LogEntry> parse_json_line(const std::string& text) {
   entry.event.fact = world::fact_of(*phase);
   TW_TRY(parse_optional_parts(line, entry.event));
   return entry;
+}
+
+Result<LogEntry> parse_json_line(const std::string& line, const Phases& wanted) {
+  if (auto head = head_of(line, wanted)) return std::move(*head);
+  return parse_json_line(line);
 }
 
 std::string event_log_name(PeerId writer) {
@@ -482,115 +492,6 @@ void JsonEventLog::note_trouble(std::error_code cause, Instant at) {
   cause_ = cause;
   trouble_->message =
       fmt::format("cannot write the event log {}: {}", log_part_path(path_, part_), cause_text(cause));
-}
-
-Result<std::vector<LogEntry>> EventLogTail::poll() {
-  if (was_begun_anew()) begin_at(1);
-  while (true) {
-    // Asked first: once there is a further part, nothing is added to this one.
-    const std::optional<std::uint64_t> next = next_part();
-    TW_TRY(take_lines());
-    if (!next) return std::exchange(taken_, {});
-    begin_at(*next);
-  }
-}
-
-/// Another file has this name, or is shorter than what was taken; or the part is gone, and later ones with
-/// it. A copy of a log may be replaced by a longer one, which begins as the former.
-bool EventLogTail::was_begun_anew() const {
-  const std::string path = log_part_path(path_, part_);
-  std::error_code error;
-  if (std::filesystem::exists(path, error)) {
-    const auto size = std::filesystem::file_size(path, error);
-    return (!error && size < bytes_) || !file_begins_with(path, begin_);
-  }
-  const std::vector<std::uint64_t> parts = log_parts(path_);
-  return !parts.empty() && parts.back() < part_;
-}
-
-void EventLogTail::begin_at(std::uint64_t part) {
-  part_ = part;
-  rest_.clear();
-  begin_.clear();
-  bytes_ = lines_ = 0;
-}
-
-/// The writer may have removed parts in between.
-std::optional<std::uint64_t> EventLogTail::next_part() const {
-  std::error_code error;
-  if (std::filesystem::exists(log_part_path(path_, part_ + 1), error)) return part_ + 1;
-  for (const std::uint64_t part : log_parts(path_))
-    if (part > part_) return part;
-  return std::nullopt;
-}
-
-/// The file is opened each time: see was_begun_anew.
-Status EventLogTail::take_lines() {
-  const std::string path = log_part_path(path_, part_);
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return Unit{};
-  TW_TRY(rest_, read_text_from(path, bytes_, kMostLogBytes));
-  Parsed done{.bytes = 0, .lines = lines_};
-  const Status parsed = parse_lines(path, rest_, done, taken_);
-  if (bytes_ == 0) begin_ = rest_.substr(0, std::min(done.bytes, kBeginBytes));
-  rest_.erase(0, done.bytes);
-  bytes_ += done.bytes;
-  lines_ = done.lines;
-  return parsed;
-}
-
-Result<std::vector<LogEntry>> read_event_log(const std::string& path) {
-  std::vector<std::uint64_t> parts = log_parts(path);
-  if (parts.empty()) parts.push_back(1);
-  std::vector<LogEntry> entries;
-  for (const std::uint64_t part : parts) {
-    const std::string part_path = log_part_path(path, part);
-    TW_TRY(const auto text, read_text_file(part_path, kMostLogBytes));
-    Parsed done;
-    TW_TRY(parse_lines(part_path, text, done, entries));
-  }
-  return entries;
-}
-
-Result<std::vector<std::string>> find_event_logs(const std::string& folder_or_log) {
-  std::error_code error;
-  if (std::filesystem::is_regular_file(folder_or_log, error)) return std::vector<std::string>{folder_or_log};
-  std::vector<std::string> paths = logs_in_folder(folder_or_log, error);
-  const std::string inner = folder_or_log + "/logs";
-  if (std::error_code none; !error && paths.empty() && std::filesystem::is_directory(inner, none))
-    paths = logs_in_folder(inner, error);
-  if (error) return Error{fmt::format("cannot read the folder {}: {}", folder_or_log, cause_text(error))};
-  if (paths.empty()) return Error{no_logs_in(folder_or_log)};
-  return paths;
-}
-
-Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& folder_or_log) {
-  TW_TRY(const auto paths, find_event_logs(folder_or_log));
-  std::vector<std::vector<LogEntry>> logs;
-  for (const std::string& path : paths) {
-    TW_TRY(auto log, read_event_log(path));
-    logs.push_back(std::move(log));
-  }
-  return logs;
-}
-
-std::vector<LogEntry> merge(const std::vector<std::vector<LogEntry>>& logs) {
-  std::vector<LogEntry> all;
-  std::optional<std::int64_t> first_offset_ns;
-  for (const std::vector<LogEntry>& log : logs) {
-    if (log.empty()) continue;
-    const std::int64_t offset_ns = clock_offset_ns(log);
-    if (!first_offset_ns) first_offset_ns = offset_ns;
-    const Duration apart(offset_ns - *first_offset_ns);
-    const bool same_clock = std::chrono::abs(apart) < std::chrono::seconds(1);
-    for (LogEntry entry : log) {
-      if (!same_clock) entry.event.at += apart;
-      all.push_back(std::move(entry));
-    }
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const LogEntry& a, const LogEntry& b) { return a.event.at < b.event.at; });
-  return all;
 }
 
 }  // namespace tw::monitor

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bitset>
+#include <compare>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +35,22 @@ std::string to_json_line(const LogEntry& entry);
 
 /// The inverse. Errors say what is missing or of the wrong kind; facts of a later version are left out.
 Result<LogEntry> parse_json_line(const std::string& line);
+
+/// A set of phases.
+using Phases = std::bitset<world::kPhaseNames.size()>;
+
+inline constexpr Phases kAllPhases{(1ULL << world::kPhaseNames.size()) - 1};
+
+constexpr Phases phases(std::initializer_list<world::Phase> some) {
+  unsigned long long bits = 0;
+  for (const world::Phase phase : some) bits |= 1ULL << static_cast<unsigned>(phase);
+  return {bits};
+}
+
+/// The same, but for entries of other phases than the wanted ones, of a line as to_json_line writes it: they
+/// have no more than time, writer, round, phase and whom they are about, and the rest is not examined. That
+/// takes a tenth of the time.
+Result<LogEntry> parse_json_line(const std::string& line, const Phases& wanted);
 
 /// "2026-01-31T12:00:00.000Z"
 std::string calendar_time(std::int64_t unix_nanos);
@@ -102,30 +121,59 @@ class JsonEventLog : public world::EventSink {
   bool was_removed_ = false;  ///< the file, and there is no new one yet
 };
 
-/// Follows a log that another process writes, from part to part; and the one that is begun anew in its place.
+/// How far a log was read: whole lines of one of its parts.
+struct LogPlace {
+  std::uint64_t part = 1, bytes = 0;
+
+  auto operator<=>(const LogPlace&) const = default;
+};
+
+/// Follows a log that another process writes, from part to part, a piece at a time; and the one that is begun
+/// anew in its place.
 class EventLogTail {
  public:
   explicit EventLogTail(std::string path) : path_(std::move(path)) {}
 
-  /// The lines that were completed since the last call that was no error; none while there is no such file.
-  /// Errors: path:line and why; the path of what is no regular file. The next call tries that line again.
+  /// The next line; nothing: no further one is complete, or there is no such file. wanted: of
+  /// parse_json_line. Errors: path:line and why; the path of what is no regular file. The next call tries
+  /// that line again. parts: log_parts of the log, asked before; nothing: they are asked for where needed.
+  Result<std::optional<LogEntry>> next(const Phases& wanted = kAllPhases,
+                                       const std::vector<std::uint64_t>* parts = nullptr);
+
+  /// The lines that were completed since the last call that was no error. Errors: as above.
   Result<std::vector<LogEntry>> poll();
 
-  /// Text after the last line end: a line being written, or torn because its writer was killed.
-  const std::string& rest() const { return rest_; }
+  /// After the last line that was taken.
+  LogPlace place() const { return {part_, bytes_}; }
+
+  /// That were taken since the log began.
+  std::uint64_t lines() const { return lines_before_ + lines_; }
+
+  /// It took as many lines up to the same place, of a log that begins alike.
+  bool stands_as(const EventLogTail& other) const {
+    return place() == other.place() && lines() == other.lines() && begin_ == other.begin_;
+  }
+
+  /// Once next() gave nothing: the text after the last line end. It is of a line being written, or torn
+  /// because its writer was killed.
+  std::string_view rest() const { return std::string_view(text_).substr(at_); }
 
  private:
-  Status take_lines();
-  bool was_begun_anew() const;
+  Result<bool> read_on(const std::vector<std::uint64_t>* parts);
+  Result<bool> read_piece(std::uint64_t part, std::uint64_t from);
+  Result<std::optional<LogEntry>> take_line(std::size_t end, const Phases& wanted);
+  bool was_begun_anew(const std::vector<std::uint64_t>* parts) const;
   void begin_at(std::uint64_t part);
-  std::optional<std::uint64_t> next_part() const;
+  std::vector<std::uint64_t> further_parts(const std::vector<std::uint64_t>* parts) const;
 
   std::string path_;
   std::uint64_t part_ = 1;
+  std::uint64_t lines_before_ = 0;       ///< of earlier parts, that were taken
   std::uint64_t bytes_ = 0, lines_ = 0;  ///< of this part, that were taken
   std::string begin_;                    ///< of them
-  std::string rest_;
-  std::vector<LogEntry> taken_;  ///< and not handed out
+  std::string text_;                     ///< read last; from at_ on it was not taken
+  std::size_t at_ = 0;
+  std::vector<LogEntry> taken_;  ///< by poll, and not handed out
 };
 
 /// A whole log, with all existing parts. A torn last line of a part is left out; any other broken line is an
@@ -138,10 +186,5 @@ Result<std::vector<std::string>> find_event_logs(const std::string& folder_or_lo
 
 /// These logs, an entry of the list each, of whatever runs. Errors: as above, and a broken line.
 Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& folder_or_log);
-
-/// All logs on one time line: a log whose wall clock runs apart from its monotonic clock by another amount
-/// than that of the first log (by more than a second: another machine, or a restart of it) is shifted by the
-/// difference.
-std::vector<LogEntry> merge(const std::vector<std::vector<LogEntry>>& logs);
 
 }  // namespace tw::monitor

@@ -55,6 +55,12 @@ class SmallDisk {
   void (*ignored_)(int);
 };
 
+std::vector<MissingEvents> gaps_in(const std::vector<LogEntry>& log) {
+  LogGaps gaps;
+  for (const LogEntry& entry : log) gaps.take(entry);
+  return gaps.found();
+}
+
 class EventLogFile : public testing::Test {
  protected:
   void SetUp() override {
@@ -293,6 +299,40 @@ TEST_F(EventLogFile, is_followed_up_to_a_broken_line_which_keeps_its_number) {
   EXPECT_EQ(tail.poll().value().size(), 2U) << "what came before the broken line, too";
 }
 
+TEST_F(EventLogFile, is_followed_through_lines_that_are_longer_than_a_piece) {
+  JsonEventLog log = open();
+  for (const std::size_t length : {1U, 65'000U, 65'536U, 300'000U, 2U})
+    log.emit({.at = Instant(1s), .round = length, .why = std::string(length, 'x'), .fact = event::Warn{}});
+  EventLogTail tail(path());
+  const auto polled = tail.poll();
+  ASSERT_TRUE(polled) << polled.error().message;
+  ASSERT_EQ(polled.value().size(), 5U);
+  for (const LogEntry& entry : polled.value()) EXPECT_EQ(entry.event.why.size(), entry.event.round);
+  EXPECT_EQ(tail.place(), (LogPlace{1, std::filesystem::file_size(path())}));
+}
+
+TEST_F(EventLogFile, gives_the_heads_of_lines_that_nobody_wants) {
+  const LogEntry all = full_entry();
+  LogEntry head = all;
+  head.event.why.clear();
+  head.event.fact = world::fact_of(all.event.phase());
+  const std::string line = to_json_line(all);
+  const auto read = parse_json_line(line, {});
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(to_json_line(read.value()), to_json_line(head));
+  EXPECT_EQ(to_json_line(parse_json_line(line, phases({all.event.phase()})).value()), line);
+  for (const char* other :
+       {R"({"peer":1,"t":2,"time":"2026-01-31T12:00:00.000Z","round":3,"phase":"commit"})",
+        R"({"t": 2,"time":"2026-01-31T12:00:00.000Z","peer":1,"round":3,"phase":"commit"})"})
+    EXPECT_EQ(parse_json_line(other, {}).value().event.round, 3U) << "other programs may write it so";
+  for (const char* broken :
+       {R"({"t":2,"time":"2026-01-31T12:00:00.000Z","peer":1,"round":3,"phase":"apply")",
+        R"({"t":2,"time":"yesterday","peer":1,"round":3,"phase":"apply"})",
+        R"({"t":2,"time":"2026-01-31T12:00:00.000Z","peer":-1,"round":3,"phase":"apply"})",
+        R"({"t":2,"time":"2026-01-31T12:00:00.000Z","peer":1,"round":3,"phase":"nap"})"})
+    EXPECT_FALSE(parse_json_line(broken, {})) << broken;
+}
+
 TEST_F(EventLogFile, is_followed_where_its_writer_cut_a_torn_line_off) {
   open().emit({.at = Instant(1s), .round = 1, .fact = event::Accumulate{}});
   append(R"({"t":3.0,"time":"2026-01-)");
@@ -516,7 +556,7 @@ TEST_F(EventLogFile, goes_on_in_further_files_and_keeps_the_first_and_the_newest
   const auto all = entries();
   EXPECT_EQ(all.front().event.round, 1U);
   EXPECT_EQ(all.back().event.round, 100U);
-  const auto gaps = missing_events(all);
+  const auto gaps = gaps_in(all);
   ASSERT_EQ(gaps.size(), 1U);
   const auto commits =
       std::ranges::count(all, Phase::commit, [](const LogEntry& e) { return e.event.phase(); });
@@ -533,7 +573,7 @@ TEST_F(EventLogFile, is_continued_in_its_newest_part) {
   EXPECT_GT(log_parts(path()).size(), 3U);
   const auto all = entries();
   EXPECT_EQ(std::ranges::count(all, Phase::commit, [](const LogEntry& e) { return e.event.phase(); }), 40);
-  EXPECT_TRUE(missing_events(all).empty());
+  EXPECT_TRUE(gaps_in(all).empty());
   EXPECT_EQ(read_event_logs(folder_).value().size(), 1U) << "all parts are one log";
 }
 

@@ -18,13 +18,6 @@ bool holds_logs(const std::string& folder) {
   return !logs_in_folder(folder, error).empty();
 }
 
-std::set<PeerId> writers_of(const std::vector<LogEntry>& entries) {
-  std::set<PeerId> writers;
-  for (const LogEntry& entry : entries)
-    if (entry.writer != PeerId{}) writers.insert(entry.writer);
-  return writers;
-}
-
 }  // namespace
 
 Result<FollowedLogs> FollowedLogs::open(const std::string& folder, Facts facts) {
@@ -39,22 +32,19 @@ Result<FollowedLogs> FollowedLogs::open(const std::string& folder, Facts facts) 
 }
 
 Status FollowedLogs::poll() {
-  TW_TRY(auto fresh, follower_.poll());
-  if (begins_again(fresh)) {
-    follower_ = LogFollower(folder_);
-    peers_.clear();  // after an error the next call begins again, too
-    TW_TRY(fresh, follower_.poll());
+  TW_TRY(follower_.look());
+  const std::vector<PeerId> peers = follower_.writers();
+  // There is another run, or a new peer: a journal gets the facts of its peers only at its beginning.
+  if (!is_up_to_date_ || follower_.run() != run_ || peers != peers_) {
+    follower_.rewind();
     run_ = follower_.run();
-    peers_ = writers_of(fresh);
-    journal_ = Journal(facts_ ? facts_({peers_.begin(), peers_.end()}) : JournalOptions{});
+    peers_ = peers;
+    journal_ = Journal(facts_ ? facts_(peers) : JournalOptions{});
   }
-  for (const LogEntry& entry : fresh) journal_.take(entry);
+  is_up_to_date_ = false;  // after an error the next call begins again, too
+  TW_TRY(follower_.each_new([&](const LogEntry& entry, std::size_t) { journal_.take(entry); }));
+  is_up_to_date_ = true;
   return Unit{};
-}
-
-/// There is another run, or a new peer: a journal gets the facts of its peers only at its beginning.
-bool FollowedLogs::begins_again(const std::vector<LogEntry>& entries) const {
-  return follower_.run() != run_ || !std::ranges::includes(peers_, writers_of(entries));
 }
 
 }  // namespace tw::monitor

@@ -2,13 +2,11 @@
 #pragma once
 
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "monitor/fold/journal.h"
-#include "monitor/logs/event_log_json.h"
 #include "monitor/logs/log_follower.h"
 
 namespace tw::monitor {
@@ -39,14 +37,13 @@ class FollowedLogs {
   FollowedLogs(const std::string& folder, Facts facts)
       : folder_(folder), facts_(std::move(facts)), follower_(folder) {}
 
-  bool begins_again(const std::vector<LogEntry>& entries) const;
-
   std::string folder_;
   Facts facts_;
   LogFollower follower_;
   std::string run_;
-  std::set<PeerId> peers_;
+  std::vector<PeerId> peers_;
   Journal journal_;
+  bool is_up_to_date_ = true;  ///< the journal, with what the follower has given
 };
 
 }  // namespace tw::monitor

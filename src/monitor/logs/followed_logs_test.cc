@@ -122,6 +122,28 @@ TEST_F(Follow, goes_on_with_all_lines_once_a_broken_one_was_mended) {
   EXPECT_EQ(peers(logs), 2U);
 }
 
+TEST_F(Follow, reads_no_log_again_before_a_line_with_a_broken_end_was_mended) {
+  write("events-1.jsonl", PeerId{1}, world::Phase::start, 0);
+  const std::string path = folder + "/events-2.jsonl";
+  write("events-2.jsonl", PeerId{2}, event::Commit{}, 1);
+  std::string line;
+  std::getline(std::ifstream(path), line);
+  std::ofstream(path) << line.substr(0, line.rfind('}')) << ", \"samples\": []}\n";
+  auto logs = open();
+  ASSERT_TRUE(logs);
+  for (int again = 0; again < 3; ++again) {
+    const Status polled = poll(logs);
+    ASSERT_FALSE(polled);
+    EXPECT_THAT(polled.error().message, HasSubstr("events-2.jsonl:1: "));
+    write("events-1.jsonl", PeerId{1}, world::Phase::accumulate, 1);
+  }
+  EXPECT_EQ(asked.size(), 1U);
+  std::ofstream(path) << line << "\n";
+  ASSERT_TRUE(poll(logs));
+  EXPECT_EQ(asked.size(), 2U);
+  EXPECT_EQ(peers(logs), 2U);
+}
+
 TEST_F(Follow, finds_the_logs_of_a_folder_of_tw_up) {
   std::filesystem::create_directories(folder + "/logs");
   write("logs/events-1.jsonl", PeerId{1}, world::Phase::start, 0);

@@ -29,6 +29,16 @@ bool leads_to_commit(Phase phase) {
          phase == Phase::join;
 }
 
+/// The phases that record_in looks at.
+constexpr Phases kTellRecords = phases({Phase::commit, Phase::restore, Phase::apply});
+
+/// Entries are known by their numbers: a pass with more or fewer than the first one would mistake them.
+Status check_count(std::size_t entries, std::size_t before) {
+  if (entries == before) return Unit{};
+  return Error{fmt::format("the logs changed while they were read: {} entries, {} before; try again", entries,
+                           before)};
+}
+
 }  // namespace
 
 std::string to_string(const DroppedRounds& dropped) {
@@ -41,12 +51,18 @@ std::string to_string(const DroppedRounds& dropped) {
                      dropped.peers.size() == 1 ? "" : "s", peers);
 }
 
-HeldHistory::HeldHistory(const std::vector<LogEntry>& entries) : dropped_(entries.size(), false) {
-  gather(entries);
-  if (const auto tip = find_tip()) hold(*tip);
-  mark(entries);
-  mark_false_losses(entries);
-  sum_up_dropped(entries);
+Result<HeldHistory> HeldHistory::of(const LogSource& logs) {
+  HeldHistory history;
+  TW_TRY(history.gather(logs));
+  if (const auto tip = history.find_tip()) history.hold(*tip);
+  const bool is_forked = history.drops_any();
+  if (!is_forked && history.losses_ == 0) return history;
+  history.dropped_.resize(history.entries_);
+  TW_TRY(const auto marks, history.marks_in(logs));
+  history.mark(marks);
+  history.mark_false_losses(marks);
+  if (is_forked) TW_TRY(history.sum_up_dropped(logs));
+  return history;
 }
 
 HeldHistory::Node& HeldHistory::note(const std::string& record, const LogEntry& entry,
@@ -60,23 +76,24 @@ HeldHistory::Node& HeldHistory::note(const std::string& record, const LogEntry& 
   return node;
 }
 
-void HeldHistory::gather(const std::vector<LogEntry>& entries) {
-  for (const LogEntry& entry : entries) {
+Status HeldHistory::gather(const LogSource& logs) {
+  return logs.each(kTellRecords, [&](const LogEntry& entry, std::size_t) {
+    ++entries_;
     const world::Event& event = entry.event;
+    if (event.phase() == Phase::lost) ++losses_;
     const std::string record = record_in(event);
-    if (record.empty()) continue;
+    if (record.empty()) return;
     const auto* commit = event.as<event::Commit>();
     const auto* restored = event.as<event::Restore>();
     Node& node = note(record, entry, commit ? commit->parent : restored ? restored->parent : "");
     tips_[entry.writer] = record;
     if (restored && !restored->parent.empty()) node.begins = true;
-    if (commit == nullptr) continue;
+    if (commit == nullptr) return;
     node.own_samples += static_cast<double>(commit->samples);
-    if (node.commit != nullptr) continue;
-    node.commit = &event;
+    if (std::exchange(node.is_committed, true)) return;
     node.samples_total = static_cast<double>(commit->samples_total);
     node.majority_samples = static_cast<double>(commit->majority_samples);
-  }
+  });
 }
 
 HeldHistory::End HeldHistory::end_of(const std::string& record) const {
@@ -124,9 +141,9 @@ void HeldHistory::hold(const std::string& tip) {
   for (auto at = nodes_.find(tip); at != nodes_.end() && held_.size() < nodes_.size();
        at = nodes_.find(at->second.parent)) {
     held_.emplace(at->second.round, at->first);
-    if (at->second.commit != nullptr) commits_.push_back(at->second.commit);
+    if (at->second.is_committed) records_.push_back({at->second.round, at->first});
   }
-  std::ranges::reverse(commits_);
+  std::ranges::reverse(records_);
 }
 
 // A round of which no held record is known, because logs are missing, is held.
@@ -138,50 +155,77 @@ bool HeldHistory::is_dropped(const std::string& record) const {
   return std::none_of(from, to, [&](const auto& held) { return held.second == record; });
 }
 
+bool HeldHistory::drops_any() const {
+  return std::ranges::any_of(nodes_, [&](const auto& node) { return is_dropped(node.first); });
+}
+
+/// Where there is one history, only losses may be false, and few entries decide that.
+Result<std::vector<HeldHistory::Mark>> HeldHistory::marks_in(const LogSource& logs) const {
+  const bool is_forked = drops_any();
+  std::vector<Mark> marks;
+  std::size_t next = 0;
+  const auto take = [&](const LogEntry& entry, std::size_t) {
+    const world::Event& event = entry.event;
+    const Phase phase = event.phase();
+    const auto node = nodes_.find(record_in(event));
+    Mark mark{.entry = next++,
+              .writer = entry.writer,
+              .peer = event.peer,
+              .round = event.round,
+              .record = node == nodes_.end() ? nullptr : &node->first,
+              .phase = phase,
+              .contributes = event.as<event::Commit>() && event.as<event::Commit>()->samples > 0};
+    const bool is_always = phase == Phase::commit || phase == Phase::start || phase == Phase::lost;
+    if (is_always || (is_forked && (mark.record || phase == Phase::kill || leads_to_commit(phase))))
+      marks.push_back(std::move(mark));
+  };
+  TW_TRY(logs.each(kTellRecords, take));
+  TW_TRY(check_count(next, entries_));
+  return marks;
+}
+
 // What a peer tells of a round before its commit is of the history of that commit. After a dropped commit,
 // the next round belongs to the same history, decided or not. A launcher, which writes as peer 0, tells of
 // the history of the peer that it killed, or of the next commit where that one had not decided any round.
-void HeldHistory::mark(const std::vector<LogEntry>& entries) {
+void HeldHistory::mark(const std::vector<Mark>& marks) {
   std::map<PeerId, Round> decided, begun;  // of dropped histories; 0: none
   bool drops_next = false;                 // the next commit of any peer is dropped
-  for (std::size_t i = entries.size(); i-- > 0;) {
-    const world::Event& event = entries[i].event;
-    const std::string record = record_in(event);
-    Round& round = decided[entries[i].writer];
-    if (!record.empty()) dropped_[i] = is_dropped(record);
-    if (event.phase() == Phase::commit) drops_next = dropped_[i];
-    if (event.phase() == Phase::kill) dropped_[i] = drops_next;
-    if (!record.empty()) round = dropped_[i] && event.phase() == Phase::commit ? event.round : 0;
-    if (record.empty() && round != 0 && leads_to_commit(event.phase())) dropped_[i] = event.round == round;
+  for (std::size_t i = marks.size(); i-- > 0;) {
+    const Mark& one = marks[i];
+    std::vector<bool>::reference dropped = dropped_[one.entry];
+    Round& round = decided[one.writer];
+    if (one.record) dropped = is_dropped(*one.record);
+    if (one.phase == Phase::commit) drops_next = dropped;
+    if (one.phase == Phase::kill) dropped = drops_next;
+    if (one.record) round = dropped && one.phase == Phase::commit ? one.round : 0;
+    if (!one.record && round != 0 && leads_to_commit(one.phase)) dropped = one.round == round;
   }
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const world::Event& event = entries[i].event;
-    const PeerId writer = entries[i].writer;
-    if (event.phase() == Phase::kill && event.peer)
-      if (const auto of = begun.find(*event.peer); of != begun.end()) dropped_[i] = of->second != 0;
-    if (event.phase() == Phase::start) begun.erase(writer);
-    if (const std::string record = record_in(event); !record.empty())
-      begun[writer] = dropped_[i] ? event.round + 1 : 0;
-    else if (const auto of = begun.find(writer); of != begun.end() && of->second != 0)
-      dropped_[i] = dropped_[i] || (leads_to_commit(event.phase()) && event.round == of->second);
+  for (const Mark& one : marks) {
+    std::vector<bool>::reference dropped = dropped_[one.entry];
+    if (one.phase == Phase::kill && one.peer)
+      if (const auto of = begun.find(*one.peer); of != begun.end()) dropped = of->second != 0;
+    if (one.phase == Phase::start) begun.erase(one.writer);
+    if (one.record)
+      begun[one.writer] = dropped ? one.round + 1 : 0;
+    else if (const auto of = begun.find(one.writer); of != begun.end() && of->second != 0)
+      dropped = dropped || (leads_to_commit(one.phase) && one.round == of->second);
   }
 }
 
-void HeldHistory::mark_false_losses(const std::vector<LogEntry>& entries) {
+void HeldHistory::mark_false_losses(const std::vector<Mark>& marks) {
   std::set<std::pair<PeerId, Round>> contributed;
   std::map<PeerId, Round>
       went_on;  // last round that its present process decided, from the entry under way on
-  for (std::size_t i = 0; i < entries.size(); ++i)
-    if (const auto* commit = entries[i].event.as<event::Commit>(); commit != nullptr && !dropped_[i])
-      if (commit->samples > 0) contributed.emplace(entries[i].writer, entries[i].event.round);
-  for (std::size_t i = entries.size(); i-- > 0;) {
-    const world::Event& event = entries[i].event;
-    if (event.phase() == Phase::start) went_on.erase(entries[i].writer);
-    if (event.phase() == Phase::commit && !dropped_[i]) went_on.try_emplace(entries[i].writer, event.round);
-    if (event.phase() != Phase::lost || !event.peer) continue;
-    const auto later = went_on.find(*event.peer);
-    const bool goes_on = later != went_on.end() && later->second > event.round;
-    if (goes_on && contributed.contains({*event.peer, event.round})) dropped_[i] = true;
+  for (const Mark& one : marks)
+    if (one.contributes && !dropped_[one.entry]) contributed.emplace(one.writer, one.round);
+  for (std::size_t i = marks.size(); i-- > 0;) {
+    const Mark& one = marks[i];
+    if (one.phase == Phase::start) went_on.erase(one.writer);
+    if (one.phase == Phase::commit && !dropped_[one.entry]) went_on.try_emplace(one.writer, one.round);
+    if (one.phase != Phase::lost || !one.peer) continue;
+    const auto later = went_on.find(*one.peer);
+    const bool goes_on = later != went_on.end() && later->second > one.round;
+    if (goes_on && contributed.contains({*one.peer, one.round})) dropped_[one.entry] = true;
   }
 }
 
@@ -189,20 +233,23 @@ void HeldHistory::mark_false_losses(const std::vector<LogEntry>& entries) {
 double HeldHistory::samples_of(const Node& node) const {
   auto before = nodes_.find(node.parent);
   while (before != nodes_.end() && before->second.begins) before = nodes_.find(before->second.parent);
-  if (before == nodes_.end() || before->second.commit == nullptr) return node.own_samples;
+  if (before == nodes_.end() || !before->second.is_committed) return node.own_samples;
   return std::max(0.0, node.samples_total - before->second.samples_total);
 }
 
-void HeldHistory::sum_up_dropped(const std::vector<LogEntry>& entries) {
+Status HeldHistory::sum_up_dropped(const LogSource& logs) {
   std::map<std::string, std::size_t> places;  // by record, in dropped_rounds_
   std::map<PeerId, Instant> since;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const LogEntry& entry = entries[i];
+  std::size_t next = 0;
+  const auto take = [&](const LogEntry& entry, std::size_t) {
+    const bool is_dropped = drops(next++);
     const world::Event& event = entry.event;
     if (event.phase() == Phase::accumulate) since[entry.writer] = event.at;
     const auto* commit = event.as<event::Commit>();
-    if (commit == nullptr || !dropped_[i]) continue;
-    const Node& node = nodes_.at(commit->digest);
+    if (commit == nullptr || !is_dropped) return;
+    const auto known = nodes_.find(commit->digest);
+    if (known == nodes_.end()) return;  // check_count, or a commit that names no record
+    const Node& node = known->second;
     auto place = places.find(commit->digest);
     if (place == places.end()) {
       const auto before = places.find(node.parent);
@@ -226,7 +273,9 @@ void HeldHistory::sum_up_dropped(const std::vector<LogEntry>& entries) {
     dropped.ended = event.at;
     dropped.ended_unix_nanos = entry.unix_nanos;
     if (since.contains(entry.writer)) dropped.spent[entry.writer] += event.at - since[entry.writer];
-  }
+  };
+  TW_TRY(logs.each(phases({Phase::commit}), take));
+  return check_count(next, entries_);
 }
 
 }  // namespace tw::monitor

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/result.h"
 #include "base/time.h"
-#include "monitor/logs/event_log_json.h"
+#include "monitor/logs/log_source.h"
 
 namespace tw::monitor {
 
@@ -35,15 +36,21 @@ std::string to_string(const DroppedRounds& dropped);
 /// two histories meet (wire/rank.h).
 class HeldHistory {
  public:
-  /// Entries of all logs in the order of time; they outlive this object.
-  explicit HeldHistory(const std::vector<LogEntry>& entries);
+  /// Goes through the logs several times. Errors: of LogSource, or that it gave other entries than before.
+  static Result<HeldHistory> of(const LogSource& logs);
 
-  /// For each entry: it is about a round of a history that was dropped, or about the loss of a peer that had
-  /// its part in that round and went on. One that was cut off says so of those whom it does not hear.
-  const std::vector<bool>& dropped_entries() const { return dropped_; }
+  /// This entry (its number in the order of LogSource) is about a round of a history that was dropped, or
+  /// about the loss of a peer that had its part in that round and went on. One that was cut off says so of
+  /// those whom it does not hear.
+  bool drops(std::size_t entry) const { return entry < dropped_.size() && dropped_[entry]; }
 
-  /// The commits that the run holds, one for each record, by round.
-  const std::vector<const world::Event*>& commits() const { return commits_; }
+  struct Held {
+    Round round = 0;
+    std::string record;  ///< its digest
+  };
+
+  /// The records with a commit that the run holds, from the first to the last.
+  const std::vector<Held>& records() const { return records_; }
 
   /// By the time of their beginning.
   const std::vector<DroppedRounds>& dropped_rounds() const { return dropped_rounds_; }
@@ -56,7 +63,7 @@ class HeldHistory {
     double own_samples = 0;  ///< sum of what the logged peers say of themselves
     bool begins = false;     ///< a history began anew with it
     Instant first, last;     ///< that any log has it
-    const world::Event* commit = nullptr;
+    bool is_committed = false;
   };
 
   struct End {
@@ -65,7 +72,20 @@ class HeldHistory {
     Instant last;
   };
 
-  void gather(const std::vector<LogEntry>& entries);
+  /// What decides whether an entry is about a dropped round.
+  struct Mark {
+    std::size_t entry = 0;
+    PeerId writer;
+    std::optional<PeerId> peer;
+    Round round = 0;
+    const std::string* record = nullptr;  ///< a key of nodes_; nothing: the entry tells none
+    world::Phase phase{};
+    bool contributes = false;
+  };
+
+  HeldHistory() = default;
+
+  Status gather(const LogSource& logs);
   Node& note(const std::string& record, const LogEntry& entry, const std::string& parent);
   std::optional<std::string> find_tip() const;
   End end_of(const std::string& record) const;
@@ -73,16 +93,19 @@ class HeldHistory {
   bool follows(const std::string& record, const std::string& earlier) const;
   void hold(const std::string& tip);
   bool is_dropped(const std::string& record) const;
-  void mark(const std::vector<LogEntry>& entries);
-  void mark_false_losses(const std::vector<LogEntry>& entries);
+  bool drops_any() const;
+  Result<std::vector<Mark>> marks_in(const LogSource& logs) const;
+  void mark(const std::vector<Mark>& marks);
+  void mark_false_losses(const std::vector<Mark>& marks);
   double samples_of(const Node& node) const;
-  void sum_up_dropped(const std::vector<LogEntry>& entries);
+  Status sum_up_dropped(const LogSource& logs);
 
-  std::map<std::string, Node> nodes_;   ///< by the record's digest
-  std::map<PeerId, std::string> tips_;  ///< the last record of each peer
+  std::size_t entries_ = 0, losses_ = 0;  ///< of the logs
+  std::map<std::string, Node> nodes_;     ///< by the record's digest
+  std::map<PeerId, std::string> tips_;    ///< the last record of each peer
   std::multimap<Round, std::string> held_;
   std::vector<bool> dropped_;
-  std::vector<const world::Event*> commits_;
+  std::vector<Held> records_;
   std::vector<DroppedRounds> dropped_rounds_;
 };
 

@@ -85,7 +85,9 @@ class Forked : public ::testing::Test {
   }
 
   UsedSamples used() const {
-    auto samples = used_samples(merge(story.logs()));
+    const auto entries = story.logs();
+    const HeldLogs logs(entries);
+    auto samples = used_samples(logs, HeldHistory::of(logs).value());
     EXPECT_TRUE(samples) << samples.error().message;
     return samples ? samples.value() : UsedSamples{};
   }
@@ -181,6 +183,39 @@ TEST_F(Forked, a_peer_that_gives_its_history_up_takes_its_later_rounds_from_the_
   for (const LogEntry& entry : merge(story.logs())) journal.take(entry);
   EXPECT_EQ(journal.board().round, 15U);
   EXPECT_TRUE(journal.board().identical.value());
+}
+
+/// Logs that lose or get entries once they were gone through.
+class ChangingLogs final : public LogSource {
+ public:
+  using Logs = std::vector<std::vector<LogEntry>>;
+
+  ChangingLogs(const Logs& first, const Logs& later, int passes)
+      : first_(first), later_(later), passes_(passes) {}
+
+  Status each(const Phases& wanted, const Take& take) const override {
+    return (passes_-- > 0 ? first_ : later_).each(wanted, take);
+  }
+
+ private:
+  HeldLogs first_, later_;
+  mutable int passes_;  ///< that give the first ones
+};
+
+TEST_F(Forked, logs_that_change_between_two_passes_are_an_error) {
+  fork();
+  const auto whole = story.logs();
+  auto fewer = whole, more = whole;
+  fewer[0].erase(fewer[0].begin() + 5, fewer[0].begin() + 25);
+  for (int times = 0; times < 20; ++times) more[2].insert(more[2].end(), whole[2].begin(), whole[2].end());
+  for (const int passes : {1, 2}) {
+    for (const auto& later : {fewer, more}) {
+      const auto history = HeldHistory::of(ChangingLogs(whole, later, passes));
+      ASSERT_FALSE(history) << passes;
+      EXPECT_THAT(history.error().message, ::testing::HasSubstr("changed while they were read"));
+    }
+  }
+  EXPECT_TRUE(HeldHistory::of(ChangingLogs(whole, fewer, 3)));
 }
 
 TEST_F(Forked, a_kill_of_a_run_that_began_again_is_no_loss_of_the_new_one) {

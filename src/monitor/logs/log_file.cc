@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "base/text/number.h"
@@ -143,10 +142,20 @@ std::vector<std::uint64_t> log_parts(const std::string& path) {
 }
 
 std::vector<std::string> logs_in_folder(const std::string& folder, std::error_code& error) {
-  std::set<std::string> logs;
-  for_each_log_file(folder, error,
-                    [&](const std::string& name) { logs.insert(folder + "/" + log_and_part(name).first); });
-  return {logs.begin(), logs.end()};
+  std::vector<std::string> logs;
+  for (const auto& [log, parts] : log_parts_in_folder(folder, error)) logs.push_back(log);
+  return logs;
+}
+
+std::map<std::string, std::vector<std::uint64_t>> log_parts_in_folder(const std::string& folder,
+                                                                      std::error_code& error) {
+  std::map<std::string, std::vector<std::uint64_t>> logs;
+  for_each_log_file(folder, error, [&](const std::string& name) {
+    const auto [log, part] = log_and_part(name);
+    logs[folder + "/" + log].push_back(part);
+  });
+  for (auto& [log, parts] : logs) std::ranges::sort(parts);
+  return logs;
 }
 
 std::string no_logs_in(const std::string& folder) {

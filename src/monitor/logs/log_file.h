@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -57,6 +58,10 @@ std::vector<std::uint64_t> log_parts(const std::string& path);
 
 /// The logs of which a folder has parts: their paths, by name. Error: why the folder cannot be read.
 std::vector<std::string> logs_in_folder(const std::string& folder, std::error_code& error);
+
+/// The same logs, each with the numbers of its parts, rising.
+std::map<std::string, std::vector<std::uint64_t>> log_parts_in_folder(const std::string& folder,
+                                                                      std::error_code& error);
 
 /// A sentence on a folder without logs, which names one that was compressed.
 std::string no_logs_in(const std::string& folder);

@@ -5,25 +5,17 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <utility>
 
 #include "base/text/printable.h"
 #include "monitor/logs/log_file.h"
+#include "monitor/logs/log_follower.h"
 #include "monitor/logs/past_run.h"
 
 namespace tw::monitor {
 namespace {
 
 constexpr std::size_t kMostNames = 8;
-
-/// Further parts of a log say how many lines were before them: without those that were left out.
-void lower_count(std::uint64_t left_out, std::vector<LogEntry>& entries) {
-  for (LogEntry& entry : entries) {
-    auto* log = std::get_if<event::Log>(&entry.event.fact);
-    if (log != nullptr && log->logged) log->logged = *log->logged - std::min(*log->logged, left_out);
-  }
-}
 
 }  // namespace
 
@@ -32,20 +24,17 @@ std::string short_run(const std::string& run) {
   return printable_line(run.substr(0, kDigits));
 }
 
-std::vector<NewestRun::Stretch> NewestRun::note(const std::string& log, std::vector<LogEntry> entries) {
+const std::string& NewestRun::note(const std::string& log, const LogEntry& entry) {
   Place& place = places_[log];
-  std::vector<Stretch> stretches;
-  for (LogEntry& entry : entries) {
-    if (const auto* start = entry.event.as<event::Start>()) {
-      place = {.run = start->digest, .started_unix_nanos = entry.unix_nanos};
-      if (!place.run.empty()) runs_of_[entry.writer].insert(place.run);
-    }
-    const bool is_round = entry.event.as<event::Accumulate>() || entry.event.as<event::Commit>();
-    if (is_round && !place.begun && !place.run.empty()) begin(log, place);
-    if (stretches.empty() || stretches.back().run != place.run) stretches.push_back({log, place.run, {}});
-    stretches.back().entries.push_back(std::move(entry));
+  if (const auto* start = entry.event.as<event::Start>()) {
+    place = {.run = start->digest, .started_unix_nanos = entry.unix_nanos};
+    if (!place.run.empty()) runs_of_[entry.writer].insert(place.run);
   }
-  return stretches;
+  const bool is_round =
+      entry.event.phase() == world::Phase::accumulate || entry.event.phase() == world::Phase::commit;
+  if (is_round && !place.begun && !place.run.empty()) begin(log, place);
+  if (entry.writer != PeerId{}) writers_[place.run].insert(entry.writer);
+  return place.run;
 }
 
 void NewestRun::begin(const std::string& log, Place& place) {
@@ -65,13 +54,17 @@ bool NewestRun::is_of_others(PeerId peer) const {
          std::ranges::none_of(found->second, [&](const std::string& run) { return goes_along(run); });
 }
 
-std::vector<LogEntry> NewestRun::kept(Stretch stretch) const {
-  if (!goes_along(stretch.run)) return {};
+bool NewestRun::keeps(const std::string& run, const LogEntry& entry) const {
+  if (!goes_along(run)) return false;
   // The launcher has one log for all runs.
-  std::erase_if(stretch.entries, [&](const LogEntry& entry) {
-    return entry.writer == PeerId{} && entry.event.peer && is_of_others(*entry.event.peer);
-  });
-  return std::move(stretch.entries);
+  return entry.writer != PeerId{} || !entry.event.peer || !is_of_others(*entry.event.peer);
+}
+
+std::vector<PeerId> NewestRun::writers() const {
+  std::set<PeerId> all;
+  for (const auto& [run, writers] : writers_)
+    if (goes_along(run)) all.insert(writers.begin(), writers.end());
+  return {all.begin(), all.end()};
 }
 
 std::string NewestRun::others_than(const std::string& run) const {
@@ -102,26 +95,12 @@ std::string NewestRun::left_out() const {
 }
 
 Result<RunLogs> read_newest_run(const std::string& folder_or_log) {
-  TW_TRY(const auto paths, find_event_logs(folder_or_log));
-  NewestRun runs;
-  std::vector<std::vector<NewestRun::Stretch>> logs;
-  for (const std::string& path : paths) {
-    TW_TRY(auto entries, read_event_log(path));
-    logs.push_back(runs.note(path, std::move(entries)));
-  }
-  RunLogs found{.run = runs.run(), .logs = {}, .left_out = runs.left_out()};
-  for (std::vector<NewestRun::Stretch>& log : logs) {
-    std::vector<LogEntry> all;
-    std::uint64_t left_out = 0;
-    for (NewestRun::Stretch& stretch : log) {
-      const std::size_t entries = stretch.entries.size();
-      std::vector<LogEntry> kept = runs.kept(std::move(stretch));
-      lower_count(left_out, kept);
-      left_out += entries - kept.size();
-      std::move(kept.begin(), kept.end(), std::back_inserter(all));
-    }
-    if (!all.empty()) found.logs.push_back(std::move(all));
-  }
+  TW_TRY(const auto logs, LogFollower::of_whole_logs(folder_or_log));
+  std::map<std::size_t, std::vector<LogEntry>> entries;
+  TW_TRY(
+      logs.each(kAllPhases, [&](const LogEntry& entry, std::size_t log) { entries[log].push_back(entry); }));
+  RunLogs found{.run = logs.run(), .logs = {}, .left_out = logs.left_out()};
+  for (auto& [log, of_log] : entries) found.logs.push_back(std::move(of_log));
   return found;
 }
 
@@ -129,7 +108,7 @@ NewestRun runs_in(const std::string& folder) {
   NewestRun runs;
   std::error_code error;
   for (const std::string& log : logs_in_folder(folder, error))
-    for_each_start_and_commit(log, [&](LogEntry entry) { runs.note(log, {std::move(entry)}); });
+    for_each_start_and_commit(log, [&](const LogEntry& entry) { runs.note(log, entry); });
   return runs;
 }
 

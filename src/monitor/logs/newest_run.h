@@ -20,21 +20,21 @@ namespace tw::monitor {
 /// it.
 class NewestRun {
  public:
-  /// Entries of one log that follow one another and are of one run.
-  struct Stretch {
-    std::string log;  ///< its path
-    std::string run;  ///< empty: its start names none
-    std::vector<LogEntry> entries;
-  };
-
-  /// Takes note of the next entries of a log, and gives them by run. A log may be noted again.
-  std::vector<Stretch> note(const std::string& log, std::vector<LogEntry> entries);
+  /// Takes note of the next entry of a log (its path), and gives the run that it is of; empty: its start
+  /// names none. A log may be noted again.
+  const std::string& note(const std::string& log, const LogEntry& entry);
 
   /// The digest that its starts have; empty: no run is known.
   const std::string& run() const { return newest_; }
 
-  /// Those entries of a stretch that go with the newest run.
-  std::vector<LogEntry> kept(Stretch stretch) const;
+  /// Entries of this run go with the newest one.
+  bool goes_along(const std::string& run) const;
+
+  /// This entry, which is of that run, goes with the newest one.
+  bool keeps(const std::string& run, const LogEntry& entry) const;
+
+  /// The peers of which entries go with it, a launcher left out.
+  std::vector<PeerId> writers() const;
 
   /// "events-1.jsonl, events-2.jsonl of run 7702799b": the logs of other runs than this one, by their names.
   std::string others_than(const std::string& run) const;
@@ -56,10 +56,10 @@ class NewestRun {
   };
 
   void begin(const std::string& log, Place& place);
-  bool goes_along(const std::string& run) const;
   bool is_of_others(PeerId peer) const;
 
   std::map<std::string, Run> runs_;
+  std::map<std::string, std::set<PeerId>> writers_;  ///< by run
   std::map<std::string, Place> places_;              ///< by log
   std::map<PeerId, std::set<std::string>> runs_of_;  ///< that a peer started in
   std::string newest_;

@@ -52,6 +52,14 @@ std::vector<Log> logs(bool says_microbatch = true) {
   return logs;
 }
 
+TEST(Cost, is_by_the_prices_of_a_plan_where_these_alone_count) {
+  auto all = logs();
+  std::get<event::Start>(all[1][0].event.fact).usd_per_h = 9;
+  const std::map<PeerId, double> plan{{PeerId{1}, 0.5}, {PeerId{2}, 1}};
+  EXPECT_EQ(summarize(all, {.usd_per_h = plan}).board.money.usd(), 5 + 2 * 9);
+  EXPECT_EQ(summarize(all, {.usd_per_h = plan, .keeps_to_usd_per_h = true}).board.money.usd(), 5 + 2 * 1);
+}
+
 TEST(Cost, is_that_of_the_hours_whose_price_is_known) {
   const Summary told = summarize(logs(), {.usd_per_h = {{PeerId{1}, 0.5}, {PeerId{2}, 0}, {PeerId{4}, 7}}});
   EXPECT_EQ(told.board.money.usd(), 5);

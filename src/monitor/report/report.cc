@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/median.h"
+#include "base/result.h"
 
 namespace tw::monitor {
 namespace {
@@ -242,39 +243,73 @@ void Aftermath::tell(Summary& summary) const {
   summary.insecure = insecure_;
 }
 
+/// What the logs lack.
+class Absence {
+ public:
+  void take(const LogEntry& entry, std::size_t log, bool dropped) {
+    Log& of = logs_[log];
+    of.gaps.take(entry);
+    of.writer = entry.writer;
+    of.round = entry.event.round;
+    of.unix_nanos = entry.unix_nanos;
+    rounds_.take(entry, dropped);
+  }
+
+  /// ended: no writer goes on.
+  void tell(const Journal& journal, bool ended, Summary& summary) const;
+
+ private:
+  /// A log with its last entry.
+  struct Log {
+    LogGaps gaps;
+    PeerId writer;
+    Round round = 0;
+    std::int64_t unix_nanos = 0;
+  };
+
+  bool goes_on_elsewhere(const Log& log) const;
+  void tell_early_ends(const Journal& journal, bool ended, Summary& summary) const;
+
+  std::map<std::size_t, Log> logs_;
+  UnloggedRounds rounds_;
+};
+
 /// The peer came back on another machine, where it began another log.
-bool goes_on_elsewhere(const std::vector<LogEntry>& log, const std::vector<std::vector<LogEntry>>& logs) {
-  return std::ranges::any_of(logs, [&](const std::vector<LogEntry>& other) {
-    return !other.empty() && other.back().writer == log.back().writer &&
-           other.back().unix_nanos > log.back().unix_nanos;
+bool Absence::goes_on_elsewhere(const Log& log) const {
+  return std::ranges::any_of(logs_, [&](const auto& other) {
+    return other.second.writer == log.writer && other.second.unix_nanos > log.unix_nanos;
   });
 }
 
 /// Logs that end without a stop or a loss of their writer, while those of other peers go on; ended: or where
 /// no writer goes on.
-void add_logs_that_end_early(const std::vector<std::vector<LogEntry>>& logs, const Journal& journal,
-                             bool ended, Summary& summary) {
+void Absence::tell_early_ends(const Journal& journal, bool ended, Summary& summary) const {
   const Round last = summary.board.round;
   std::int64_t end_unix_nanos = 0;
-  for (const std::vector<LogEntry>& log : logs)
-    if (!log.empty()) end_unix_nanos = std::max(end_unix_nanos, log.back().unix_nanos);
+  for (const auto& [number, log] : logs_) end_unix_nanos = std::max(end_unix_nanos, log.unix_nanos);
   const auto& peers = journal.peers().all();
-  for (const std::vector<LogEntry>& log : logs) {
-    const auto peer = log.empty() ? peers.end() : peers.find(log.back().writer);
+  for (const auto& [number, log] : logs_) {
+    const auto peer = peers.find(log.writer);
     if (peer == peers.end()) continue;
-    const Round round = log.back().event.round;
-    const bool others_go_on = round + 1 < last;
+    const bool others_go_on = log.round + 1 < last;
     const Standing& standing = peer->second.standing;
     if (!others_go_on && !ended) continue;
-    if (!Peers::stayed(standing, last) || standing.stopped_s || goes_on_elsewhere(log, logs)) continue;
-    std::string why = fmt::format("its log ends in round {} without a stop", round);
+    if (!Peers::stayed(standing, last) || standing.stopped_s || goes_on_elsewhere(log)) continue;
+    std::string why = fmt::format("its log ends in round {} without a stop", log.round);
     if (others_go_on) why += fmt::format(", other logs go on to round {}", last);
     summary.missing.push_back({.peer = peer->first,
                                .events = {},
-                               .from_unix_nanos = log.back().unix_nanos,
+                               .from_unix_nanos = log.unix_nanos,
                                .to_unix_nanos = others_go_on ? std::optional(end_unix_nanos) : std::nullopt,
                                .why = std::move(why)});
   }
+}
+
+void Absence::tell(const Journal& journal, bool ended, Summary& summary) const {
+  for (const auto& [number, log] : logs_)
+    for (const MissingEvents& gap : log.gaps.found()) summary.missing.push_back(gap);
+  tell_early_ends(journal, ended, summary);
+  for (MissingEvents& gap : rounds_.found()) summary.missing.push_back(std::move(gap));
 }
 
 /// Nothing where the board does not have the first round any more, or nothing was committed.
@@ -398,17 +433,19 @@ Summary summary_of(Board board) {
   return summary;
 }
 
-Summary summarize(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options, Writers writers) {
-  const std::vector<LogEntry> entries = merge(logs);
-  const HeldHistory held(entries);
+Result<Summary> summarize(const LogSource& logs, JournalOptions options, Writers writers) {
+  TW_TRY(const auto held, HeldHistory::of(logs));
   options.whole = true;
   Journal journal(std::move(options));
   Aftermath aftermath;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const bool dropped = held.dropped_entries().at(i), from_lost = journal.peers().is_lost(entries[i].writer);
-    const std::optional<Interruption> came = journal.take(entries[i], dropped);
-    if (!dropped) aftermath.take(entries[i], came, journal, from_lost);
-  }
+  Absence absence;
+  std::size_t next = 0;
+  TW_TRY(logs.each(kAllPhases, [&](const LogEntry& entry, std::size_t log) {
+    const bool dropped = held.drops(next++), from_lost = journal.peers().is_lost(entry.writer);
+    const std::optional<Interruption> came = journal.take(entry, dropped);
+    if (!dropped) aftermath.take(entry, came, journal, from_lost);
+    absence.take(entry, log, dropped);
+  }));
   Summary summary = summary_of(journal.board());
   aftermath.tell(summary);
   sum_up_rounds(summary);
@@ -419,12 +456,13 @@ Summary summarize(const std::vector<std::vector<LogEntry>>& logs, JournalOptions
     summary.samples_again = summary.board.ledger.again;
   summary.dropped = held.dropped_rounds();
   for (DroppedRounds& dropped : summary.dropped) price(summary.board.peers, dropped);
-  for (const std::vector<LogEntry>& log : logs)
-    for (MissingEvents& gap : missing_events(log)) summary.missing.push_back(std::move(gap));
   writers.ended = writers.ended || (writers.now_s > 0 && journal.board(writers.now_s).dead_since_s);
-  add_logs_that_end_early(logs, journal, writers.ended, summary);
-  for (MissingEvents& gap : peers_without_log(logs)) summary.missing.push_back(std::move(gap));
+  absence.tell(journal, writers.ended, summary);
   return summary;
+}
+
+Summary summarize(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options, Writers writers) {
+  return summarize(HeldLogs(logs), std::move(options), writers).value();
 }
 
 }  // namespace tw::monitor

@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/result.h"
 #include "monitor/board/board.h"
 #include "monitor/fold/journal.h"
 #include "monitor/logs/event_log_json.h"
 #include "monitor/logs/held_history.h"
+#include "monitor/logs/log_source.h"
 #include "monitor/report/missing.h"
 
 /// What `tw report` and summary.json tell: the board, and what only whole logs know.
@@ -114,7 +116,11 @@ struct Writers {
 };
 
 /// The summary of whole logs, one for each writer; the launcher may have one. They are put on one
-/// time line by their wall clocks; those of one machine share the monotonic clock. Pure.
+/// time line by their wall clocks; those of one machine share the monotonic clock. Goes through the logs
+/// several times, and keeps the facts of rounds, not the entries. Errors: of LogSource.
+Result<Summary> summarize(const LogSource& logs, JournalOptions options = {}, Writers writers = {});
+
+/// The same of logs in memory.
 Summary summarize(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options = {},
                   Writers writers = {});
 

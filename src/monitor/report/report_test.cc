@@ -570,6 +570,17 @@ TEST(ReportText, tells_losses_joins_and_parameters) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
+TEST(ReportText, says_why_a_run_is_over_short_of_its_goal) {
+  Summary summary;
+  summary.board.round = 36;
+  summary.board.last_round = 400;
+  EXPECT_EQ(render(summary).find("\nover "), std::string::npos);
+  summary.board.ended = "its budget is spent";
+  const std::string text = render(summary);
+  EXPECT_NE(text.find("\nover           its budget is spent, in round 36 of 400\n"), std::string::npos)
+      << text;
+}
+
 TEST(ReportText, names_what_delayed_the_run_and_how_much_averaging_was_hidden) {
   Summary summary;
   summary.rounds = 1;

@@ -32,6 +32,13 @@ std::string traffic(const BoardUsage& usage) {
                      quantity(static_cast<double>(usage.bytes_received)));
 }
 
+/// Short of its goal.
+std::string render_end(const Board& board) {
+  if (board.ended.empty()) return "";
+  const std::string goal = board.last_round ? fmt::format(" of {}", *board.last_round) : "";
+  return line("over", fmt::format("{}, in round {}{}", board.ended, board.round, goal));
+}
+
 std::string render_phases(const Summary& summary) {
   if (!summary.calc_s || !summary.comm_s) return "";
   const std::string share =
@@ -120,11 +127,10 @@ std::string render_dropped(const DroppedRounds& dropped) {
 std::string render_cost(const Money& money) {
   const std::string text = line("machine hours", fmt::format("{:.3f}", money.machine_hours));
   if (!money.usd()) return text;
-  const double unpriced_hours = money.machine_hours - money.priced_hours;
-  const std::string rest = unpriced_hours > 1e-6
-                               ? fmt::format(" for {:.3f} hours; of the other {:.3f} no price is known",
-                                             money.priced_hours, unpriced_hours)
-                               : "";
+  const std::string rest = money.is_priced()
+                               ? ""
+                               : fmt::format(" for {:.3f} hours; of the other {:.3f} no price is known",
+                                             money.priced_hours, money.machine_hours - money.priced_hours);
   const std::string traffic =
       money.egress_usd.value_or(0) > 0 ? fmt::format(" ({} for traffic)", usd_number(*money.egress_usd)) : "";
   return text + line("cost", fmt::format("{} USD{}{}", usd_number(*money.usd()), traffic, rest));
@@ -182,7 +188,7 @@ std::string render_identity(const Summary& summary) {
 std::string render(const Summary& summary) {
   const std::string unlogged =
       summary.unlogged_rounds > 0 ? fmt::format(", and {} that no log holds", summary.unlogged_rounds) : "";
-  std::string text = line("rounds", std::to_string(summary.rounds) + unlogged);
+  std::string text = line("rounds", std::to_string(summary.rounds) + unlogged) + render_end(summary.board);
   const double lately = summary.board.speed.samples_per_s;
   const std::string of_late =
       lately > 0 ? fmt::format(", {} over the last ten rounds", rate_text(lately)) : "";

@@ -96,6 +96,8 @@ void add_dropped(Json& json, const Summary& summary) {
 std::string to_json(const Summary& summary) {
   Json json;
   json["rounds"] = summary.rounds;
+  json["last_round"] = or_null(summary.board.last_round);
+  json["ended"] = summary.board.ended.empty() ? Json(nullptr) : Json(summary.board.ended);
   json["samples"] = summary.samples;
   json["samples_skipped"] = summary.board.ledger.skipped;
   json["samples_carried"] = or_null(summary.samples_carried);

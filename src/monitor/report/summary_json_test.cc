@@ -9,6 +9,7 @@ namespace {
 Summary some_summary() {
   Summary summary;
   summary.rounds = 12;
+  summary.board.last_round = 400;
   summary.samples = 6144;
   summary.board.ledger = {.handed_over = 512, .skipped = 3};
   summary.samples_carried = 32;
@@ -45,6 +46,8 @@ Summary some_summary() {
 
 constexpr const char* kAllKeys = R"({
   "rounds": 12,
+  "last_round": 400,
+  "ended": null,
   "samples": 6144,
   "samples_skipped": 3,
   "samples_carried": 32,
@@ -147,6 +150,12 @@ TEST(SummaryJson, has_the_difference_where_there_is_one) {
   summary.difference = "after round 4, peer 1 has aa and peer 2 has bb";
   const std::string json = to_json(summary);
   EXPECT_NE(json.find("\"difference\": \"after round 4"), std::string::npos) << json;
+}
+
+TEST(SummaryJson, says_why_a_run_is_over_short_of_its_goal) {
+  Summary summary = some_summary();
+  summary.board.ended = "its budget is spent";
+  EXPECT_NE(to_json(summary).find("\"ended\": \"its budget is spent\""), std::string::npos);
 }
 
 TEST(SummaryJson, says_what_the_logs_lack) {

@@ -46,19 +46,25 @@ Status add_round(UsedSamples::InRound samples, UsedSamples& used) {
 
 }  // namespace
 
-Result<UsedSamples> used_samples(const std::vector<LogEntry>& entries) {
+Result<UsedSamples> used_samples(const LogSource& logs, const HeldHistory& history) {
   UsedSamples used;
-  for (const LogEntry& entry : entries) {
-    const world::Event& event = entry.event;
-    if (const auto* log = event.as<event::Log>(); log && !used.order) used.order = order_in(*log);
-    if (const auto* skip = event.as<event::Skip>(); skip && skip->sample) used.skipped.insert(*skip->sample);
-  }
-  const HeldHistory history(entries);
-  for (const world::Event* commit : history.commits()) {
-    auto samples = samples_in(commit->round, *commit->as<event::Commit>());
-    if (!samples) continue;
-    TW_TRY(add_round(std::move(*samples), used));
-  }
+  std::map<std::string, std::optional<UsedSamples::InRound>> told;  // by the records of the history
+  for (const HeldHistory::Held& held : history.records()) told.try_emplace(held.record);
+  std::set<std::string> read;
+  TW_TRY(logs.each(phases({world::Phase::commit, world::Phase::log, world::Phase::skip}),
+                   [&](const LogEntry& entry, std::size_t) {
+                     const world::Event& event = entry.event;
+                     if (const auto* log = event.as<event::Log>(); log && !used.order)
+                       used.order = order_in(*log);
+                     if (const auto* skip = event.as<event::Skip>(); skip && skip->sample)
+                       used.skipped.insert(*skip->sample);
+                     const auto* commit = event.as<event::Commit>();
+                     if (commit == nullptr || !told.contains(commit->digest)) return;
+                     if (read.insert(commit->digest).second)
+                       told[commit->digest] = samples_in(event.round, *commit);
+                   }));
+  for (const HeldHistory::Held& held : history.records())
+    if (auto& samples = told.at(held.record)) TW_TRY(add_round(std::move(*samples), used));
   used.dropped = history.dropped_rounds();
   if (used.rounds.empty()) return Error{"no log tells the samples of a round"};
   return used;

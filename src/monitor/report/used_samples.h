@@ -11,8 +11,8 @@
 #include "base/ids.h"
 #include "base/range_set.h"
 #include "base/result.h"
-#include "monitor/logs/event_log_json.h"
 #include "monitor/logs/held_history.h"
+#include "monitor/logs/log_source.h"
 
 /// Which samples a run used, by the records in its logs.
 namespace tw::monitor {
@@ -35,9 +35,9 @@ struct UsedSamples {
   std::optional<Order> order;  ///< nothing: no log tells it
 };
 
-/// The samples in these entries, which are in the order of time. Errors: no record tells its samples, or a
-/// sample stands in two records.
-Result<UsedSamples> used_samples(const std::vector<LogEntry>& entries);
+/// The samples in these logs. history: of them. Errors: no record tells its samples, a sample stands in two
+/// records, or those of LogSource.
+Result<UsedSamples> used_samples(const LogSource& logs, const HeldHistory& history);
 
 /// "60 rounds, 30720 samples, each once", and which ones are left out so far.
 std::string text_of(const UsedSamples& used);

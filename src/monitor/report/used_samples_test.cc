@@ -14,6 +14,12 @@ LogEntry committed(std::uint64_t writer, Round round, event::Commit commit) {
   return {.writer = PeerId{writer}, .event = {.round = round, .fact = std::move(commit)}};
 }
 
+Result<UsedSamples> used_in(const std::vector<LogEntry>& entries) {
+  const std::vector<std::vector<LogEntry>> all{entries};
+  const HeldLogs logs(all);
+  return used_samples(logs, HeldHistory::of(logs).value());
+}
+
 TEST(UsedSamples, follow_the_records_and_count_each_once) {
   std::vector<LogEntry> entries = {
       {.writer = PeerId{1},
@@ -37,7 +43,7 @@ TEST(UsedSamples, follow_the_records_and_count_each_once) {
       committed(1, 3,
                 {.digest = "c", .parent = "b", .samples_of = {{PeerId{1}, "16-21"}}, .samples_total = 20}),
       {.writer = PeerId{1}, .event = {.fact = event::Skip{.sample = 9}}}};
-  const auto used = used_samples(entries);
+  const auto used = used_in(entries);
   ASSERT_TRUE(used) << used.error().message;
   EXPECT_EQ(used.value().rounds.size(), 3U);
   EXPECT_EQ(to_string(used.value().rounds[0].of.at(PeerId{2})), "4-5,7");
@@ -53,24 +59,24 @@ TEST(UsedSamples, follow_the_records_and_count_each_once) {
 }
 
 TEST(UsedSamples, refuse_a_sample_that_was_used_before) {
-  const auto used = used_samples(
+  const auto used = used_in(
       {committed(1, 1,
                  {.digest = "a", .parent = "0", .samples_of = {{PeerId{1}, "0-7"}}, .samples_total = 8}),
        committed(1, 2,
                  {.digest = "b", .parent = "a", .samples_of = {{PeerId{3}, "7-14"}}, .samples_total = 16})});
   ASSERT_FALSE(used);
   EXPECT_EQ(used.error().message, "round 2: peer 3 used samples 7-14, of which some were used before");
-  const auto in_one = used_samples({committed(1, 1,
-                                              {.digest = "a",
-                                               .parent = "0",
-                                               .samples_of = {{PeerId{1}, "0-7"}, {PeerId{2}, "3"}},
-                                               .samples_total = 8})});
+  const auto in_one = used_in({committed(1, 1,
+                                         {.digest = "a",
+                                          .parent = "0",
+                                          .samples_of = {{PeerId{1}, "0-7"}, {PeerId{2}, "3"}},
+                                          .samples_total = 8})});
   EXPECT_FALSE(in_one);
 }
 
 TEST(UsedSamples, need_logs_that_tell_them) {
   for (const char* ranges : {"", "1-", "5-3", "x", "1,,2"}) {
-    const auto used = used_samples({committed(
+    const auto used = used_in({committed(
         1, 1, {.digest = "a", .parent = "0", .samples_of = {{PeerId{1}, ranges}}, .samples_total = 8})});
     ASSERT_FALSE(used) << ranges;
     EXPECT_EQ(used.error().message, "no log tells the samples of a round");

@@ -16,7 +16,7 @@ using world::Event;
 constexpr std::size_t kMostRefusals = 64;
 
 std::optional<std::string> Troubles::Writes::line_for(const Event& event, const auto& written,
-                                                      const char* one, const char* many) {
+                                                      const char* one, const char* many, bool is_last) {
   if (written.cause == Cause::none) {
     const std::uint64_t missing = std::exchange(failed, 0);
     why.clear();
@@ -25,7 +25,9 @@ std::optional<std::string> Troubles::Writes::line_for(const Event& event, const 
   }
   const bool was_tried = written.took_s.has_value();
   if (was_tried) why = event.why;
-  if (failed++ > 0) return std::nullopt;
+  const bool was_told = failed++ > 0;
+  if (was_tried && is_last) return fmt::format("round {}: no {}: {}", event.round, one, event.why);
+  if (was_told) return std::nullopt;
   if (!was_tried) return event.why;
   return fmt::format("round {}: no {}, training goes on: {}", event.round, one, event.why);
 }
@@ -67,13 +69,15 @@ std::optional<std::string> Troubles::refuse_line(const Event& event, Cause cause
 }
 
 std::optional<std::string> Troubles::line_for(const Event& event) {
+  const bool is_last = last_round_ && event.round >= *last_round_;
   if (const auto* saved = event.as<event::Checkpoint>()) {
     if (saved->cause == Cause::skipped) return "skipped a checkpoint: " + event.why;
-    return checkpoints_.line_for(event, *saved, "checkpoint", "checkpoints");
+    return checkpoints_.line_for(event, *saved, "checkpoint", "checkpoints", is_last);
   }
   if (const auto* copied = event.as<event::Copy>())
-    return copies_.line_for(event, *copied, "copy in checkpoint.to", "copies in checkpoint.to");
+    return copies_.line_for(event, *copied, "copy in checkpoint.to", "copies in checkpoint.to", is_last);
   if (const auto* commit = event.as<event::Commit>()) {
+    last_round_ = commit->last ? std::optional(event.round) : std::nullopt;
     refused_.clear();  // nobody waited for that peer; it dials again as long as it is there
     return alone_line(event.round, *commit);
   }

@@ -12,7 +12,7 @@
 namespace tw::monitor {
 
 /// Finds in the events of one peer what its user has to hear as a warning: a promise that is not kept. What
-/// is tried again and again is said once, and once more when it succeeds.
+/// is tried again and again is said once, and once more when it succeeds, or when it was the last time.
 class Troubles {
  public:
   /// The warning that is due with this event.
@@ -31,7 +31,7 @@ class Troubles {
     std::string why{};         ///< of the last one; empty: it succeeded, or was not even tried
 
     std::optional<std::string> line_for(const world::Event& event, const auto& written, const char* one,
-                                        const char* many);
+                                        const char* many, bool is_last);
   };
 
   std::optional<std::string> alone_line(Round round, const event::Commit& commit);
@@ -39,6 +39,7 @@ class Troubles {
   std::optional<std::string> refuse_line(const world::Event& event, event::Cause cause);
 
   Writes checkpoints_, copies_;
+  std::optional<Round> last_round_;  ///< the newest one, if the run ends with it
   std::optional<Round> alone_from_;  ///< first round that was decided without a majority
   std::uint64_t members_then_ = 0;
   std::string refused_;

@@ -43,6 +43,18 @@ TEST_F(AUser, hears_once_that_the_disk_takes_no_checkpoints_and_when_it_does_aga
   }
 }
 
+TEST_F(AUser, hears_always_that_the_last_one_is_missing) {
+  for (const Phase phase : {Phase::checkpoint, Phase::copy}) {
+    const std::string one = phase == Phase::copy ? "copy in checkpoint.to" : "checkpoint";
+    hears({.round = 2, .fact = event::Commit{}});
+    EXPECT_EQ(hears_of(phase, 2, "disk full"), "round 2: no " + one + ", training goes on: disk full");
+    hears({.round = 3, .fact = event::Commit{.last = true}});
+    EXPECT_EQ(hears_of(phase, 2, "disk full"), "(nothing)") << "of a save that took long";
+    EXPECT_EQ(hears_of(phase, 3, "disk full"), "round 3: no " + one + ": disk full");
+    EXPECT_EQ(troubles_.unsaved(), "disk full");
+  }
+}
+
 TEST_F(AUser, is_not_told_that_a_checkpoint_is_missing_that_nobody_tried_to_write) {
   EXPECT_EQ(hears({.round = 2, .why = "no anchor", .fact = event::Copy{.cause = Cause::failed}}),
             "no anchor");

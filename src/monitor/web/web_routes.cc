@@ -59,7 +59,7 @@ const Printed* printed_at(const std::string& address) {
 /// elsewhere.
 std::string_view expected_query(const std::string& path, const std::string& query) {
   if (query.empty()) return "";
-  if (path == "/board.json") return query == "all" ? "" : "?all or nothing";
+  if (path == "/board.json") return query == "all" ? "" : "?all, ?next, ?all&next or nothing";
   return path == "/predict" ? "nothing" : "";
 }
 

@@ -39,6 +39,9 @@ class WebRoutes {
   /// For Server-Sent Events: `event: board`, the id, and the extract as JSON. Empty: there is no board.
   std::string event_of(const std::string& id, Instant now);
 
+  /// The next one who asks gets a new board.
+  void forget() { seen_.reset(); }
+
  private:
   const Result<Board>& board(Instant now);
   const std::string& text(const Printed& printed, Instant now);

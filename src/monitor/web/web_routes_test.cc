@@ -68,7 +68,8 @@ TEST_F(Routes, name_what_there_is_where_a_path_is_wrong) {
 
 TEST_F(Routes, refuse_a_query_that_asks_for_what_is_not_given) {
   EXPECT_EQ(get("/board.json", "all=1").status, 400);
-  EXPECT_EQ(get("/board.json", "all=1").body, "/board.json?all=1: expected ?all or nothing after the path\n");
+  EXPECT_EQ(get("/board.json", "all=1").body,
+            "/board.json?all=1: expected ?all, ?next, ?all&next or nothing after the path\n");
   EXPECT_EQ(get("/predict", "peers=4").body, "/predict?peers=4: expected nothing after the path\n");
   for (const char* path : {"/metrics", "/summary.json", "/trace.json"})
     EXPECT_EQ(get(path, "x=1").status, 200) << path << ": scrapers add their own";
