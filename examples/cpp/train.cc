@@ -220,8 +220,9 @@ int train(const std::string& folder, const std::vector<tw_setting>& settings) {
   std::printf("at the end: %.2f %% right\n", 100 * accuracy(model, test));
   if (peer.is("\"ending\":\"notice\"")) return 75;
   if (peer.is("\"ending\":\"lost\"")) return 2;  // nothing is left of the run
-  const bool whole = peer.is("\"unsaved\":\"\"") && peer.is("\"differs\":\"\"");
-  return peer.is("\"ending\":\"complete\"") && whole ? 0 : 1;
+  if (!peer.is("\"ending\":\"complete\"")) return 1;
+  if (!peer.is("\"differs\":\"\"")) return 2;  // other peers have other parameters
+  return peer.is("\"unsaved\":\"\"") ? 0 : 1;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ folder peer-ID.
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections import deque
@@ -28,9 +29,9 @@ except ImportError:
     from pytorch_lightning import LightningModule
     from pytorch_lightning.strategies import SingleDeviceStrategy
 
-from .data.samples import CountedBatch, Given, beginning, counting, usual_size
+from .data.samples import beginning, usual_size
 from .errors import UnsupportedError, warn
-from .loop.styles import SAME_SAMPLES, Shard, is_number, shard_of
+from .loop.styles import Batches, Shard, batch_in, is_number
 from .model.optimizers import ONE_OPTIMIZER
 from .run import Run
 
@@ -47,10 +48,10 @@ class _Epochs:
 
     def begin(self) -> None:
         """UnsupportedError: the epoch before ended with a batch in hand."""
-        total, loop = self._loop.batch_progress.total, self._run._life.loop
+        total = self._loop.batch_progress.total
         given_up: int = total.ready - total.started
         before, self._given_up = self._given_up, given_up
-        skipped, self._skipped = self._skipped, loop.counters["skipped"] if loop is not None else 0
+        skipped, self._skipped = self._skipped, self._run.metrics.get("skipped", 0)
         if before is not None and given_up > before and self._skipped == skipped:
             raise UnsupportedError(
                 "on_train_batch_start() returned -1, and the batch in hand counts as taken: call run.skip() before it,"
@@ -77,20 +78,30 @@ class _Leased:
 
 
 class _Counted:
-    """A loader of another kind. samples: of the batches that were taken from it, as far as known."""
+    """A loader of another kind, whose batches Lightning takes ahead. The run counts one when Lightning hands it on, or
+    when the module takes it from the loader itself.
+    """
 
-    def __init__(self, loader: Any, epochs: _Epochs) -> None:
-        self._loader = loader
+    def __init__(self, batches: Batches, epochs: _Epochs, module: Any) -> None:
+        self.batches = batches
         self._epochs = epochs
-        self.samples: Deque[Optional[int]] = deque()
+        self._takes_itself = "dataloader_iter" in inspect.signature(module.training_step).parameters
+        self._ahead: Deque[Any] = deque()
 
     def __iter__(self) -> Iterator[Any]:
         self._epochs.begin()
-        self.samples.clear()
-        for found in counting(self._loader):
-            samples, batch = found if isinstance(found, CountedBatch) else (None, found)
-            self.samples.append(samples)
-            yield batch
+        self._ahead.clear()
+        for fetched in self.batches.fetched():
+            if self._takes_itself:
+                yield self.batches.take(fetched)
+                continue
+            self._ahead.append(fetched)
+            yield batch_in(fetched)
+
+    def handed_on(self, batch: Any) -> None:
+        """The program gets the batch that came first; batch: what its hooks made of it."""
+        if self._ahead:
+            self.batches.take(self._ahead.popleft(), batch)
 
 
 def _with_index(device: Any) -> torch.device:
@@ -159,7 +170,7 @@ class Strategy(SingleDeviceStrategy):
         self._batch_size = usual_size(dataloader)
         epochs = _Epochs(self._run, trainer.fit_loop.epoch_loop)
         if not isinstance(dataloader, DataLoader) or isinstance(dataloader.dataset, IterableDataset):
-            self._counted = _Counted(dataloader, epochs)
+            self._counted = _Counted(self._run.batches(dataloader), epochs, self.lightning_module)
             return self._counted
         self._counted = None
 
@@ -170,7 +181,7 @@ class Strategy(SingleDeviceStrategy):
             each = accumulate()
             return -(-len(dataloader) // each) * each
 
-        shard = shard_of(self._run._life, self._limited(dataloader, length()), Given(), accumulate)
+        shard = self._run.shard(self._limited(dataloader, length()), accumulate=accumulate)
         return _Leased(shard, length, epochs)
 
     def _limited(self, loader: DataLoader, length: int) -> Any:
@@ -196,9 +207,9 @@ class Strategy(SingleDeviceStrategy):
         super().on_train_start()
         self._refuse_several_loaders()
         each = int(self._trainer().accumulate_grad_batches)
-        self._run._life.start(None if self._batch_size is None else self._batch_size * each)
+        self._run.start(None if self._batch_size is None else self._batch_size * each)
         if self._counted is not None:
-            self._run._life.advise(SAME_SAMPLES)
+            self._counted.batches.advise()
         if not self._run.is_first:
             self._keep_checkpoints_apart()
 
@@ -213,13 +224,12 @@ class Strategy(SingleDeviceStrategy):
     def _keep_checkpoints_apart(self) -> None:
         for callback in self._trainer().checkpoint_callbacks:
             if getattr(callback, "dirpath", None):
-                callback.dirpath = os.path.join(callback.dirpath, f"peer-{self._run._life.peer_number}")
+                callback.dirpath = os.path.join(callback.dirpath, f"peer-{self._run.view.get('id')}")
 
     def batch_to_device(self, batch: Any, device: Optional[Any] = None, dataloader_idx: int = 0) -> Any:
         """As ever; the run counts the batches of training that it did not give."""
-        counted = self._counted
-        if counted is not None and self.lightning_module is not None and self._trainer().training:
-            self._run._life.taken(batch, counted.samples.popleft() if counted.samples else None)
+        if self._counted is not None and self.lightning_module is not None and self._trainer().training:
+            self._counted.handed_on(batch)
         return super().batch_to_device(batch, device, dataloader_idx)
 
     # Steps.
@@ -296,4 +306,4 @@ class Strategy(SingleDeviceStrategy):
     def teardown(self) -> None:
         """Leaves the run. Lightning calls this inside its `except`, too."""
         super().teardown()
-        self._run._life.close(failed=sys.exc_info()[0] is not None)
+        self._run.close(failed=sys.exc_info()[0] is not None)

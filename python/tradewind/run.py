@@ -10,10 +10,10 @@ import torch
 
 from .data.samples import Collate, Given, Samples
 from .engine.settings import Settings, resolve, together
-from .errors import MisuseError, described, function, whole
+from .errors import MisuseError, described, function, truth, whole
 from .loop.driver import Node
 from .loop.life import Life, OpenEngine
-from .loop.styles import Batches, BatchLoss, Gradients, Optimizer, Shard, Summary, fit, shard_of
+from .loop.styles import Accumulate, Batches, BatchLoss, Gradients, Optimizer, Shard, Summary, fit, shard_of
 from .model.begun import Begun
 from .model.layout import Modules
 from .model.local import trained_of
@@ -160,17 +160,16 @@ class Run:
         batch_size: Optional[int] = None,
         collate_fn: Optional[Collate] = None,
         num_workers: int = 0,
-        accumulate: int = 1,
+        accumulate: Accumulate = 1,
     ) -> Shard:
         """Batches of the samples that the run gives to this peer, until the run is over; each one once an
         epoch.
 
         data: a map-style data set, or a DataLoader of one: docs/python.md lists what becomes of its
-        arguments. Each batch is followed by one step(), or each `accumulate` batches; the last ones of a round
-        may be smaller.
+        arguments. Each batch is followed by one step(), or each `accumulate` batches (a function says how many before
+        each step()); the last ones of a round may be smaller.
         """
-        several = whole("run.shard(): accumulate", accumulate)
-        return shard_of(self._life, data, Given(batch_size, collate_fn, num_workers), lambda: several)
+        return shard_of(self._life, data, Given(batch_size, collate_fn, num_workers), accumulate)
 
     def batches(self, loader: Any, *, batch_size: Optional[int] = None, distinct: bool = False) -> Batches:
         """The loader's own batches, counted, epoch after epoch until the run is over. Several may make one
@@ -218,11 +217,11 @@ class Run:
 
     # Its life.
 
-    def start(self) -> None:
+    def start(self, samples: Optional[int] = None) -> None:
         """Joins or starts the run, and waits until it wants a gradient. Then the model has the run's
-        parameters.
+        parameters. samples: those of the first step(); left out, batch_size= of run.optimizer().
         """
-        self._life.start(self._life.batch_size)
+        self._life.start(self._life.batch_size if samples is None else whole("run.start(): samples", samples))
 
     def paused(self, why: str) -> ContextManager[None]:
         """The loop does something else (evaluates, saves): others do this peer's part meanwhile, and the model has the
@@ -262,17 +261,18 @@ class Run:
         """
         self._life.skip()
 
-    def leave(self, at_once: bool = False) -> None:
+    def leave(self, at_once: bool = False, *, wait: bool = False) -> None:
         """This peer hands in what is done and leaves after the round; the loop ends as at the run's end.
-        Any thread, after the start.
+        Any thread, after the start. wait: it has left then, and the model has the run's parameters, for a loop
+        that is over already; in that loop's thread. In a group all ranks have to call that.
         """
-        self._life.leave(at_once)
+        self._life.leave(at_once, truth("run.leave(): wait", wait))
 
-    def close(self) -> None:
-        """Says goodbye (3 s at most). The model stays usable; another run may be joined. A second call does
-        nothing.
+    def close(self, failed: bool = False) -> None:
+        """Says goodbye (3 s at most, longer while a checkpoint is saved or copied). The model stays usable; another
+        run may be joined. A second call does nothing. failed: because of an error, so that run.ending is "failed", not "left".
         """
-        self._life.close()
+        self._life.close(truth("run.close(): failed", failed))
 
     def __enter__(self) -> "Run":
         return self
@@ -283,7 +283,7 @@ class Run:
             if kind is None:
                 self._life.finish()
         finally:
-            self._life.close(failed=kind is not None)
+            self.close(failed=kind is not None)
 
     def on_event(self, listener: Callable[[Dict[str, Any]], None]) -> None:
         """Calls listener(event) inside step() for each event of the log (docs/events.md) from now on."""
@@ -291,6 +291,13 @@ class Run:
         self._life.listeners.append(listener)
 
     # Its state. Thread: any.
+
+    @property
+    def settings(self) -> Dict[str, str]:
+        """Values of all settings but the token, by key, such as "training.rounds", as texts; empty: none. Before the
+        start, too.
+        """
+        return {key: value for key, value in self._life.settings.values.items() if key != "token"}
 
     @property
     def started(self) -> bool:
@@ -315,7 +322,7 @@ class Run:
     @property
     def samples(self) -> int:
         """Samples of all peers in these rounds."""
-        return int(self.view.get("applied", 0))
+        return int(self.view.get("applied", self._life.begun.samples))
 
     @property
     def peers(self) -> int:
@@ -332,11 +339,11 @@ class Run:
     @property
     def exit_code(self) -> int:
         """For sys.exit(): 75 when this peer left on a notice, so that the run goes on and whoever started this
-        process may start it again; 1 when it failed, when the run's last checkpoint is missing, or when other
-        peers have other parameters; 2 when nothing is left of the run, so that another start cannot help; else 0.
+        process may start it again; 1 when it failed, or when the run's last checkpoint is missing; 2 when nothing is
+        left of the run, or other peers have other parameters, so that another start cannot help; else 0.
         """
         if self.ending == "complete" and (self.unsaved or self.differs):
-            return 1
+            return 2 if self.differs else 1
         return {"notice": 75, "failed": 1, "lost": 2}.get(self.ending, 0)
 
     @property

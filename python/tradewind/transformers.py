@@ -19,10 +19,8 @@ import transformers
 from torch.utils.data import IterableDataset
 from transformers.trainer_callback import DefaultFlowCallback
 
-from .data.samples import CountedBatch, Given, counting, usual_size
-from .errors import UnsupportedError, warn
-from .loop.life import Life
-from .loop.styles import SAME_SAMPLES, is_number, shard_of
+from .errors import MisuseError, UnsupportedError, warn
+from .loop.styles import Batches, Optimizer, is_number
 from .model.local import MODES
 from .model.begun import Begun
 from .run import Run
@@ -36,23 +34,14 @@ def _tells_of_model(name: str, value: Any) -> bool:
     return is_number(value) and name != "epoch" and not name.startswith("run_") and not name.endswith(_OF_SPEED)
 
 
-class _Counted:
-    """A loader of an iterable data set, whose batches the run counts."""
+class _Epoch:
+    """A loader of an iterable data set, whose batches the run counts: each iteration is one epoch."""
 
-    def __init__(self, life: Life, loader: Any) -> None:
-        self._life = life
-        self._loader = loader
+    def __init__(self, batches: Batches) -> None:
+        self._batches = batches
 
     def __iter__(self) -> Iterator[Any]:
-        life = self._life
-        life.start(usual_size(self._loader))
-        life.advise(SAME_SAMPLES)
-        for found in counting(self._loader):
-            samples, batch = found if isinstance(found, CountedBatch) else (None, found)
-            life.taken(batch, samples)
-            if life.finished:
-                return
-            yield batch
+        return self._batches.once()
 
 
 class RunCallback(DefaultFlowCallback):
@@ -75,7 +64,7 @@ class RunCallback(DefaultFlowCallback):
         self._round = state.global_step
         size = self._size()
         if size:
-            self._epoch = self._run._life.trained.begun.samples // size
+            self._epoch = self._run.samples // size
             state.num_train_epochs = self._epochs(args, size)
 
     def _size(self) -> int:
@@ -85,7 +74,7 @@ class RunCallback(DefaultFlowCallback):
 
     def _epochs(self, args: Any, size: int) -> int:
         """Epochs of the whole run, as far as it can be known how many samples its rounds have."""
-        each = self._run._life.settings.values["training.target_batch_size"]
+        each = self._run.settings["training.target_batch_size"]
         rounds = int(args.max_steps)
         if each.isdigit():
             return -(-rounds * int(each) // size)
@@ -94,7 +83,7 @@ class RunCallback(DefaultFlowCallback):
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **named: Any) -> None:
         """The first batch of a step() is in hand, so the run has started."""
-        self._run._life.loss = None  # of a step() that never came
+        self._trainer.forget_loss()  # of a step() that never came
         self.is_first, self._seen = self._run.round != self._seen, self._run.round
         if self._began is None:
             self._began = Begun(self._run.round, self._run.samples)
@@ -153,6 +142,21 @@ class RunCallback(DefaultFlowCallback):
             control.should_save = control.should_evaluate = False
         return control
 
+    def on_train_end(self, args: Any, state: Any, control: Any, **named: Any) -> None:
+        """Leaves a run that is not over."""
+        self.leave()
+
+    def leave(self) -> None:
+        """The training of this peer has ended, maybe in the middle of the run."""
+        run = self._run
+        if run.started and not run.finished:
+            run.leave(wait=True)
+            warn(
+                f"the training of this peer ended in round {run.round} of {self._trainer.args.max_steps}, by a callback or with"
+                " its data: it has left, and others may train on. The next first peer evaluates for callbacks of its own. What all peers see, such"
+                " as state.global_step, ends them together."
+            )
+
     def on_log(self, args: Any, state: Any, control: Any, logs: Optional[Any] = None, **named: Any) -> None:
         """Adds what the run knows."""
         if logs is not None:
@@ -194,11 +198,12 @@ class Trainer(transformers.Trainer):
         super().__init__(*arguments, **named)
         self._run = run
         self._run_options = dict(run_options or {})
-        if run._life.settings.values["training.mode"] not in MODES:  # else transformers clips before each step
+        self._of_run: Optional[Optimizer] = None
+        if run.settings["training.mode"] not in MODES:  # else transformers clips before each step
             if self.args.max_grad_norm:
                 self._run_options.setdefault("clip_grad_norm", self.args.max_grad_norm)
             self.args.max_grad_norm = 0.0
-        self.args.max_steps = int(run._life.settings.values["training.rounds"])
+        self.args.max_steps = int(run.settings["training.rounds"])
         self.args.ignore_data_skip = True  # the run knows which samples come next
         if self.args.load_best_model_at_end:
             warn(
@@ -213,7 +218,7 @@ class Trainer(transformers.Trainer):
     def create_optimizer(self, *arguments: Any, **named: Any) -> torch.optim.Optimizer:
         """That of transformers, over all peers."""
         inner = super().create_optimizer(*arguments, **named)
-        self.optimizer = self._run.optimizer(self.model, inner, **self._run_options)
+        self._of_run = self.optimizer = self._run.optimizer(self.model, inner, **self._run_options)
         return self.optimizer
 
     def training_step(self, *arguments: Any, **named: Any) -> torch.Tensor:
@@ -221,10 +226,14 @@ class Trainer(transformers.Trainer):
         from a GPU takes a wait, so of a round there the first one counts.
         """
         found: torch.Tensor = super().training_step(*arguments, **named)
-        life = self._run._life
-        if found.device.type == "cpu" or self._follows.is_first:
-            life.loss = found.detach() if life.loss is None else life.loss + found.detach()
+        if self._of_run is not None and (found.device.type == "cpu" or self._follows.is_first):
+            self._of_run.add_loss(found.detach())
         return found
+
+    def forget_loss(self) -> None:
+        """The losses of the next step() begin."""
+        if self._of_run is not None:
+            self._of_run.forget_loss()
 
     def log(self, logs: Any, *arguments: Any, **named: Any) -> None:
         """That of transformers, with the speed of the run."""
@@ -240,11 +249,16 @@ class Trainer(transformers.Trainer):
         """That of transformers; the rounds that were done count."""
         super()._load_optimizer_and_scheduler(checkpoint)
         if checkpoint is not None:
+            if self._of_run is None:
+                raise MisuseError(
+                    f"{type(self).__name__}.create_optimizer() did not call that of tradewind.transformers.Trainer, which"
+                    " makes the optimizer of the run: set self.optimizer there, and return super().create_optimizer()."
+                )
             state = transformers.TrainerState.load_from_json(os.path.join(checkpoint, "trainer_state.json"))
-            life = self._run._life
-            batch = life.settings.values["training.target_batch_size"]
+            batch = self._run.settings["training.target_batch_size"]
             samples = state.global_step * int(batch) if batch.isdigit() else self._samples_of(state)
-            life.trained.begun = Begun(state.global_step, samples)
+            done = {"round": state.global_step, "samples": samples, "optimizer": self._of_run.state_dict()}
+            self._run.load_state_dict(done)
 
     def _samples_of(self, state: Any) -> int:
         """Samples of the run until a checkpoint, where rounds have different numbers of them: by its epoch."""
@@ -274,6 +288,11 @@ class Trainer(transformers.Trainer):
             self._run.evaluated({name: value for name, value in found.items() if _tells_of_model(name, value)})
         return found
 
+    def _load_best_model(self) -> None:
+        """That of transformers, after the last update of the run."""
+        self._follows.leave()
+        super()._load_best_model()
+
     def save_model(self, *arguments: Any, **named: Any) -> Any:
         """That of transformers, of the run's parameters."""
         with self._run.committed():
@@ -285,10 +304,9 @@ class Trainer(transformers.Trainer):
         """
         loader = super().get_train_dataloader()
         if isinstance(self.train_dataset, IterableDataset):
-            return _Counted(self._run._life, loader)
-        life = self._run._life
+            return _Epoch(self._run.batches(loader))
         try:
-            return shard_of(life, loader, Given(), lambda: int(self.args.gradient_accumulation_steps))
+            return self._run.shard(loader, accumulate=lambda: int(self.args.gradient_accumulation_steps))
         except UnsupportedError as error:
             raise UnsupportedError(f"{error} {self._other_way()}") from None
 

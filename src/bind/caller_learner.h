@@ -70,7 +70,9 @@ class CallerLearner final : public train::Learner {
 
   bool take_back() override { return engine_->take_back(); }
 
-  Duration deserted_for() const override { return engine_->deserted_for(); }
+  Duration deserted_for() const override { return has_company_ ? engine_->deserted_for() : Duration{}; }
+
+  void set_company(bool is_here) override { has_company_ = is_here; }
 
   void knock(Done<Unit> done) override { engine_->knock(std::move(done)); }
 
@@ -105,6 +107,7 @@ class CallerLearner final : public train::Learner {
  private:
   std::unique_ptr<train::EngineLearner> engine_;
   std::atomic<std::uint64_t> grain_;
+  bool has_company_ = true;
   mutable std::mutex mutex_;
   swarm::WorkItem item_;  // guarded by mutex_
 };

@@ -135,7 +135,7 @@ void PeerThread::run() {
   if (address) {
     address_ = address.value();
     invite();
-    look();
+    keep_looking();
   }
   if (!address) {
     look();
@@ -180,7 +180,12 @@ void PeerThread::look() {
     heed(spot::Signal::hangup);
   }
   refresh();
-  if (peer_->ending() == train::Ending::none) loop_.at(loop_.now() + kLookEvery, [this] { look(); });
+}
+
+/// The farewell runs the loop, too: a signal may end it.
+void PeerThread::keep_looking() {
+  look();
+  loop_.at(loop_.now() + kLookEvery, [this] { keep_looking(); });
 }
 
 void PeerThread::heed(spot::Signal signal) {
@@ -307,6 +312,12 @@ void PeerThread::take(spot::Signal signal) {
 
 void PeerThread::tell_order(const data::SampleOrder& order) {
   post([order](peer::Peer& peer) { peer.tell_order(order); });
+}
+
+void PeerThread::warn(std::string text) {
+  post([this, text = std::move(text)](peer::Peer& peer) {
+    peer.emit({.at = loop_.now(), .round = peer.view().round, .why = text, .fact = event::Warn{}});
+  });
 }
 
 void PeerThread::tell_evaluation(Evaluation evaluation) {

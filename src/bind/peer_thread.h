@@ -52,7 +52,7 @@ class PeerThread final : public world::EventSink {
 
   PeerThread(Plan plan, std::vector<float> initial);
 
-  /// Leaves the others, within 3 s at most.
+  /// Leaves the others: Peer::farewell.
   ~PeerThread() override;
 
   /// The address, once it listens; an error when it cannot. Program's thread.
@@ -93,6 +93,8 @@ class PeerThread final : public world::EventSink {
   /// Session::goes_on_from, inside the job that restores the state.
   void goes_on_from(Round begun);
   void tell_order(const data::SampleOrder& order);
+  /// An event of the phase "warn", which the program hears as a warning.
+  void warn(std::string text);
   /// Later than the end of this peer's part, too; then on the program's thread alone.
   void tell_evaluation(Evaluation evaluation);
 
@@ -122,6 +124,7 @@ class PeerThread final : public world::EventSink {
   void say_end();
   void write_evaluations();
   void look();
+  void keep_looking();
   void heed(spot::Signal signal);
   void refresh();
   void post(std::function<void(peer::Peer&)> call);

@@ -46,6 +46,7 @@ struct tw_peer {
   RangeSet in_hand{};         ///< samples of the order that tw_next told of; empty: none
   RangeSet ahead{};           ///< samples that will follow them, as far as known
   std::optional<data::SampleOrder> samples{};
+  bool has_several_datasets = false;
   double data_s = 0;  ///< tw_waited since the last tw_done
 
   std::size_t work_threads() const { return threads_for(model.parameters(), settings.threads); }
@@ -108,12 +109,28 @@ int next(tw_peer& peer, std::uint32_t limit_ms, tw_order& order) {
   return ended(peer);
 }
 
-/// The order in which a data set is gone through.
+std::string text_of_dataset(std::uint64_t size, std::uint64_t block) {
+  return block > 1 ? fmt::format("{} samples in blocks of {}", size, block) : fmt::format("{} samples", size);
+}
+
+/// Why the samples of two data sets in one run are not each once an epoch.
+std::string other_dataset(const data::SampleOrder& before, const tw_dataset& data) {
+  return fmt::format(
+      "a data set of {}, while the samples so far were of one of {}: in the epoch under way samples may come "
+      "twice or not at all; with steps that alternate between the two, in every epoch. Make one data set of "
+      "them (ConcatDataset, StackDataset, or a sampler that chooses), or use run.batches(loader)",
+      text_of_dataset(data.size, data.block), text_of_dataset(before.dataset_size(), before.block()));
+}
+
+/// The order in which the data set is gone through; `begun` changes with the state that a peer takes.
 void choose_order(tw_peer& peer, const tw_dataset& data) {
   const data::SampleOrder order(peer.settings.run.seed, data.size, data.block, data.begun);
-  if (peer.samples == order) return;
-  peer.samples = order;
+  const std::optional<data::SampleOrder> before = std::exchange(peer.samples, order);
+  if (before == order) return;
   peer.thread->tell_order(order);
+  const bool is_other = before && (before->dataset_size() != data.size || before->block() != data.block);
+  if (is_other && !std::exchange(peer.has_several_datasets, true))
+    peer.thread->warn(other_dataset(*before, data));
 }
 
 /// Which samples of the data set these samples of the run are. After choose_order().

@@ -173,7 +173,7 @@ typedef struct {
   uint64_t begun; /* samples that a run had which this one goes on from, 0 to 2^62: the order goes on, too */
 } tw_dataset;
 
-/* Indices in the data set of the order's first `count` samples: each one once an epoch over all peers. */
+/* Indices of the order's first `count` samples, each once an epoch over all peers. One data set a run. */
 TW_API int tw_samples(tw_peer* peer, const tw_dataset* data, int64_t* indices, size_t count);
 /* Indices of samples leased to this peer beside those of the order in hand, mostly in the order in which they
  * will come: time to load them. *count: room, then the number written. They may still move to others. */
@@ -237,8 +237,8 @@ TW_API int tw_leave(tw_peer* peer, int at_once);
  * handler is called then (its tw_signal has no effect). A later one replaces both. Ignored SIGHUP stays. */
 TW_API int tw_signal(tw_peer* peer, int signal);
 TW_API int tw_heed(tw_peer* peer, int signal);
-
-/* Leaves the others (3 s at most) and frees the peer. Null: no effect. */
+/* Leaves the others (3 s at most, and while a checkpoint is saved or copied, which a notice ends) and frees
+ * the peer. Null: no effect. */
 TW_API void tw_close(tw_peer* peer);
 /* In a fork's child: closes the sockets without telling the others. With open peers all calls fail then. */
 TW_API void tw_after_fork(void);

@@ -381,14 +381,15 @@ class ALostFolder {
   std::string path_ = ::testing::TempDir() + "tw-lost-folder";
 };
 
-TEST(Tradewind, tells_the_program_once_that_checkpoints_cannot_be_written_and_that_the_last_is_missing) {
+TEST(Tradewind, tells_the_program_that_checkpoints_cannot_be_written_and_that_the_last_is_missing) {
   const ALostFolder folder;
   Program program(folder.settings());
   ASSERT_EQ(TW_OK, program.start(3)) << error();
   program.on_first_order = [&] { folder.lose(); };  // the engine has read it by then
   EXPECT_EQ(TW_FINISHED, program.train(8)) << error();
-  ASSERT_EQ(program.warnings.size(), 1U);
+  ASSERT_EQ(program.warnings.size(), 2U);
   EXPECT_THAT(program.warnings[0], HasSubstr("round 1: no checkpoint, training goes on: "));
+  EXPECT_THAT(program.warnings[1], HasSubstr("round 5: no checkpoint: "));
   EXPECT_THAT(program.view(), HasSubstr("tw-lost-folder"));
   EXPECT_THAT(program.events(), HasSubstr(R"("phase":"warn")"));
 }
@@ -433,6 +434,26 @@ TEST(Tradewind, tells_which_samples_come_after_those_of_the_order) {
   for (const auto& [before, samples] : told) {
     for (std::size_t i = 0; i < samples.size(); ++i) EXPECT_EQ(came.at(before + i), samples[i]) << before;
   }
+}
+
+TEST(Tradewind, warns_once_of_samples_of_another_data_set_in_the_same_run) {
+  Program program(Pairs{{"listen", "127.0.0.1:0"}});
+  ASSERT_EQ(TW_OK, program.start(3)) << error();
+  tw_order order{};
+  ASSERT_EQ(TW_GRADIENT, tw_next(program.peer, 1000, &order));
+  std::int64_t index = -1;
+  std::size_t count = 1;
+  const tw_dataset data{100, 1, 0}, later{100, 1, 8}, smaller{50, 1, 8}, blocks{100, 4, 8};
+  ASSERT_EQ(TW_OK, tw_samples(program.peer, &data, &index, 1)) << error();
+  EXPECT_EQ(TW_OK, tw_samples(program.peer, &later, &index, 1)) << "the order of the state that it took";
+  EXPECT_EQ(TW_OK, tw_samples(program.peer, &smaller, &index, 1)) << error();
+  EXPECT_EQ(TW_OK, tw_ahead(program.peer, &blocks, &index, &count)) << error();
+  EXPECT_EQ(TW_OK, tw_samples(program.peer, &data, &index, 1)) << error();
+  EXPECT_EQ(TW_FINISHED, program.train(8)) << error();
+  ASSERT_EQ(program.warnings.size(), 1U);
+  EXPECT_THAT(program.warnings[0],
+              ::testing::StartsWith("a data set of 50 samples, while the samples so far were of one of 100 "
+                                    "samples: in the epoch under way samples may come twice or not at all"));
 }
 
 TEST(Tradewind, logs_how_long_the_program_waited_for_data) {

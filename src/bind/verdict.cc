@@ -16,8 +16,8 @@ std::string_view Verdict::word_of(train::Ending ending, const Flaws& flaws) cons
   using train::Ending;
   if (ending == Ending::lost || ending == Ending::taken) return name_of(ending);
   if (ending == Ending::unreached) return "unreached";
+  if (begun_ && ending == Ending::complete && flaws.differs) return "differs";  // no start mends that
   if (begun_ && ending == Ending::complete && flaws.unsaved) return "unsaved";
-  if (begun_ && ending == Ending::complete && flaws.differs) return "differs";
   if (begun_ && ending == Ending::left && closes_ && !asked_) return "closed";
   if (begun_) return ending == Ending::none ? "left" : name_of(ending);
   if (ending == Ending::complete) return "over";

@@ -7,6 +7,7 @@ TRADEWIND_TEST_AWAY_S: seconds that it is away (8).
 import json
 import os
 
+import loops
 import pytest
 import sleepers
 from conftest import needs_engine
@@ -49,3 +50,11 @@ def test_a_loop_that_is_away_for_long(how, peers, tmp_path):
         common = [round_ for round_ in mine if round_ in theirs and round_ >= result["back"]]
         assert len(common) >= 5 and all(mine[round_] == theirs[round_] for round_ in common)
         assert result["loss"] > 0
+
+
+def test_a_loop_alone_is_waited_for_and_loses_nothing():
+    with crew_of(target_batch_size=8, rounds=8) as crew:
+        alone = crew.start(loops.loop, batch=8, away=(4, 3.0, False))
+        metrics = alone.result(60)["metrics"]
+        assert metrics["dropped"] == 0 and metrics["samples"] == 64
+        assert not alone.all("lost"), alone.all("lost")

@@ -2,6 +2,7 @@
 """Batches of a program's own loader: how many samples each has, and which peer goes through which."""
 
 import dataclasses
+import os
 import time
 import warnings
 from collections import UserDict, namedtuple
@@ -195,6 +196,64 @@ def test_a_loader_with_persistent_workers_stays_the_programs_own(fake_run):
     assert [batch.shape for batch in loader] == shapes
 
 
+class Halves(DataLoader):
+    """Makes batches over after collate_fn, as the loaders of PyTorch Geometric for data on a GPU."""
+
+    def _get_iterator(self):
+        return (batch / 2 for batch in super()._get_iterator())
+
+
+def test_a_loader_that_makes_its_batches_over_gets_what_its_collate_fn_made(fake_run, as_peer):
+    def epoch(peer):
+        as_peer(peer, 2)
+        torch.manual_seed(1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return first_epoch(fake_run, peer, Halves(Rows(), batch_size=10, shuffle=True))
+
+    one, other = epoch(1), epoch(2)
+    assert one != other and {number for batch in one for number in batch} == set(range(10))
+
+
+def test_what_is_changed_in_a_loader_holds_from_the_next_epoch_on(fake_run):
+    run, opt, model = begun(fake_run, target_batch_size=20, rounds=4)
+    sampler = SubsetRandomSampler(range(20))
+    loader = DataLoader(Rows(), batch_size=10, sampler=sampler)
+    seen = []
+    for batch in run.batches(loader):
+        seen.append((list(batch.shape), set(batch.flatten().tolist()) == {7.0}))
+        model(torch.ones(2, 4)).sum().backward()
+        opt.step(samples=10)
+        opt.zero_grad()
+        if len(seen) == 2:
+            loader.batch_sampler.batch_size = 20
+        elif len(seen) == 3:
+            sampler.indices = [7] * 20
+        elif len(seen) == 4:
+            loader.collate_fn = time_first
+    assert seen[:2] == [([10, 5, 2], False)] * 2 and seen[2] == ([20, 5, 2], False)
+    assert seen[3] == ([20, 5, 2], True) and seen[4] == ([5, 20, 2], True)
+
+
+class Owned(Rows):
+    def __getitem__(self, index):
+        return torch.full((5, 2), float(os.getpid()))
+
+
+@pytest.mark.timeout(100)
+def test_persistent_workers_outlive_epochs_of_an_unchanged_loader(fake_run):
+    run, opt, model = begun(fake_run, target_batch_size=20, rounds=3)
+    pids = set()
+    loader = DataLoader(Owned(), batch_size=20, shuffle=True, num_workers=1, persistent_workers=True)
+    for batch in run.batches(loader):
+        pids.update(batch.flatten().tolist())
+        model(torch.ones(2, 4)).sum().backward()
+        opt.step()
+        opt.zero_grad()
+        assert len(loader) == 1
+    assert len(pids) == 1
+
+
 def test_batches_of_a_loader_without_batches_are_counted_by_their_tensors(fake_run):
     run, opt, model = begun(fake_run)
     loader = DataLoader([torch.zeros(N, 4)] * 4, batch_size=None)
@@ -273,6 +332,19 @@ def test_peers_that_may_train_on_the_same_samples_are_told_once(fake_run, as_pee
         first_epoch(fake_run, 1, loader, distinct=True)
         as_peer(1, 1)
         first_epoch(fake_run, 1, loader)
+
+
+def test_peers_of_a_trainer_with_epochs_of_its_own_are_told_once(fake_run, as_peer):
+    as_peer(1, 3)
+    run, opt, model = begun(fake_run, target_batch_size=40, rounds=1)
+    batches = run.batches([torch.zeros(N, 4)] * 2)
+    with pytest.warns(UserWarning, match="3 peers.*run.shard") as told:
+        while not run.finished:
+            for batch in batches.once():
+                model(batch).sum().backward()
+                opt.step()
+                opt.zero_grad()
+    assert len(told) == 1 and run.samples == 40
 
 
 def test_a_distributed_sampler_of_several_ranks_is_a_part_of_its_own(fake_run, as_peer):
@@ -506,6 +578,11 @@ def test_a_loader_that_drops_all_samples_is_named(fake_run):
         steps_of(run, opt, model, run.batches(loader))
     with pytest.raises(MisuseError, match="has no batch; a generator can be gone through only once"):
         steps_of(run, opt, model, run.batches(iter([]), distinct=True))
+    once = run.batches(iter([torch.zeros(2, 4)]), distinct=True)
+    assert len(list(once.once())) == 1
+    for way in (once.once, once.fetched):
+        with pytest.raises(MisuseError, match="has no batch; a generator can be gone through only once"):
+            list(way())
 
 
 def test_a_batch_that_a_collate_fn_left_without_rows_is_one_without_samples(fake_run):

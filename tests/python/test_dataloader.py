@@ -430,13 +430,14 @@ def test_drop_last_with_a_data_set_smaller_than_a_batch(fake_run):
     assert [len(batch) for batch in batches] == [8] * 4
 
 
-def test_a_loader_with_an_iter_of_its_own_is_told(fake_run):
-    class Doubling(DataLoader):
-        def __iter__(self):
-            return (batch for batch in super().__iter__() for _ in range(2))
+@pytest.mark.parametrize("way", ["__iter__", "_get_iterator"])
+def test_a_loader_with_an_iterator_of_its_own_is_told(fake_run, way):
+    def doubled(loader):
+        return (batch for batch in getattr(DataLoader, way)(loader) for _ in range(2))
 
-    with pytest.warns(UserWarning, match="Doubling goes through its batches by an __iter__ of its own"):
-        trained(fake_run, Doubling(Numbered(), batch_size=8))
+    doubling = type("Doubling", (DataLoader,), {way: doubled})
+    with pytest.warns(UserWarning, match="Doubling goes through its batches by an iterator of its own"):
+        trained(fake_run, doubling(Numbered(), batch_size=8))
 
 
 def test_peers_compare_the_length_and_the_order_of_the_data(fake_run):

@@ -246,3 +246,15 @@ def test_a_pause_and_a_listener_of_another_kind_are_named(fake_run):
             pass
     with pytest.raises(tradewind.MisuseError, match="listener=5: expected a function of an event"):
         run.on_event(5)
+
+
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_trainer_says_whether_it_closes_its_run_because_of_an_error(fake_run, failed):
+    run, _, _ = begun(fake_run)
+    with pytest.raises(tradewind.SettingError, match="failed='no': expected True or False"):
+        run.close(failed="no")
+    run.close(failed=failed)
+    assert (run.ending, run.exit_code) == (("failed", 1) if failed else ("left", 0))
+    unstarted = fake_run()
+    unstarted.close(failed=failed)
+    assert (unstarted.ending, unstarted.exit_code) == (("failed", 1) if failed else ("", 0))

@@ -33,6 +33,30 @@ def test_accelerate_accumulates_clips_and_schedules(fake_run):
     assert inner.param_groups[0]["lr"] == pytest.approx(1e-2 * 0.9**5)
 
 
+@pytest.mark.skipif(not hasattr(torch, "_disable_dynamo"), reason="without torch.compile")
+def test_a_compiled_train_step_leaves_the_step_of_the_run_as_it_is(fake_run, monkeypatch):
+    model, traced = mlp(), []
+    run = fake_run(target_batch_size=8, rounds=4)
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
+    for name in ("step", "zeroed"):
+
+        def seen(*arguments, call=getattr(run._life, name)):
+            traced.append(torch.compiler.is_compiling())
+            return call(*arguments)
+
+        monkeypatch.setattr(run._life, name, seen)
+
+    @torch.compile(backend="eager")
+    def train(inputs, targets):
+        loss_of(model, inputs, targets).backward()
+        opt.step()
+        opt.zero_grad()
+
+    while not run.finished:
+        train(*data())
+    assert run.round == 4 and traced == [False] * 8
+
+
 def transformers_trainer(run, folder, model=None, **arguments):
     pytest.importorskip("transformers")
     pytest.importorskip("accelerate")

@@ -415,6 +415,47 @@ def test_a_peer_that_leaves_ends_with_parameters_of_the_run(mode, at_once):
 
 @needs_engine
 @pytest.mark.timeout(100)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_last_step_with_more_samples_than_its_round_leaves_the_runs_parameters(mode):
+    model = mlp()
+    run = tradewind.join(mode=mode, rounds=1, target_batch_size=12, insecure=True, progress="off")
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
+    while not run.finished:
+        opt.zero_grad()
+        loss_of(model, *data(8)).backward()
+        opt.step()
+    model.load_state_dict({name: torch.full_like(value, 7) for name, value in model.state_dict().items()})
+    run.close()
+    assert run.metrics["surplus"] == 4
+    assert all(bool((value == 7).all()) for value in model.state_dict().values())
+
+
+@needs_engine
+@pytest.mark.timeout(100)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_peer_that_waits_until_it_has_left_has_the_runs_parameters_and_keeps_what_is_loaded_then(mode):
+    model = mlp()
+    run = tradewind.join(mode=mode, rounds=100, target_batch_size=32, insecure=True, progress="off")
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1), batch_size=8)
+    heard = []
+    run.on_event(heard.append)
+    for seed in range(6):  # the last two steps are in no round
+        opt.zero_grad()
+        loss_of(model, *data(8, seed=seed)).backward()
+        opt.step()
+    run.leave(wait=True)
+    left = {name: value.clone() for name, value in model.state_dict().items()}
+    with run.committed():
+        assert all(torch.equal(value, left[name]) for name, value in model.state_dict().items())
+    told = len(heard)
+    model.load_state_dict({name: torch.full_like(value, 7) for name, value in left.items()})
+    run.close()
+    assert all(bool((value == 7).all()) for value in model.state_dict().values())
+    assert run.ending == "left" and told and len(heard) == told
+
+
+@needs_engine
+@pytest.mark.timeout(100)
 @pytest.mark.parametrize("outer", ["mean", "nesterov"])
 @pytest.mark.parametrize("mode", MODES)
 def test_survivors_of_a_kill_and_a_joiner_end_alike(mode, outer):

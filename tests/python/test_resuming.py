@@ -48,6 +48,17 @@ def test_rounds_count_from_the_beginning_whichever_state_it_goes_on_from(fake_ru
     assert run.round == 9
 
 
+def test_round_and_samples_before_the_start_are_those_that_the_program_goes_on_from(fake_run):
+    run, model = fake_run(target_batch_size=8, rounds=9), mlp()
+    assert (run.round, run.samples) == (0, 0)
+    opt = run.optimizer(model, torch.optim.AdamW(model.parameters(), lr=0.01), batch_size=8)
+    assert (run.round, run.samples) == (0, 0)
+    run.load_state_dict({**LOADED, "optimizer": opt.state_dict()})
+    assert (run.round, run.samples) == (5, 40)
+    step(opt, model)
+    assert (run.round, run.samples) == (6, 48)
+
+
 def test_a_state_has_the_samples_of_the_rounds_that_the_model_has(fake_run):
     model = mlp()
     run = fake_run(target_batch_size=8, rounds=9)

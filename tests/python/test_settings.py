@@ -255,3 +255,9 @@ def test_the_library_knows_the_variables_that_this_package_reads():
     read = {name for text in texts for name in re.findall(reads, text)}
     assert read >= {"TRADEWIND_LIBRARY", "TRADEWIND_PROGRAM"}
     assert read <= known | {row["variable"] for row in rows([])}
+
+
+def test_a_run_shows_its_settings_but_not_its_token(fake_run):
+    settings = fake_run(rounds=7, token="secret").settings
+    assert settings["training.rounds"] == "7" and settings["training.mode"] == "sync"
+    assert "token" not in settings and "secret" not in settings.values()

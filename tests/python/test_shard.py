@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import resource
 import time
+import warnings
 
 import pytest
 import torch
@@ -17,7 +18,7 @@ from torch.utils.data import (
     Subset,
     TensorDataset,
 )
-from tradewind import MisuseError, TradewindError, UnsupportedError
+from tradewind import MisuseError, TradewindError, TradewindWarning, UnsupportedError
 from tradewind.data.workers import WorkerPool, _packed
 
 
@@ -291,6 +292,55 @@ def test_an_iterable_data_set_is_refused(fake_run):
             run.shard(source, batch_size=2)
 
 
+def test_the_loop_says_before_each_step_how_many_batches_it_has(fake_run):
+    run, model = fake_run(target_batch_size=12, rounds=2), mlp()
+    opt = run.optimizer(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    asked, batches = [], 0
+
+    def accumulate():
+        asked.append(1 + len(asked) % 2)  # one batch, then two
+        return asked[-1]
+
+    dataset = TensorDataset(*data(40))
+    for inputs, targets in run.shard(dataset, batch_size=4, accumulate=accumulate):
+        loss_of(model, inputs, targets).backward()
+        batches += 1
+        if batches % 3 != 2:
+            opt.step()
+            opt.zero_grad()
+    assert batches == sum(asked[:-1]) and run.samples == 24
+    with pytest.raises(MisuseError, match="accumulate='4': expected a whole number"):
+        run.shard(dataset, batch_size=4, accumulate="4")
+
+
+@pytest.mark.parametrize("several", [0, -1, 2.0, "2", None])
+def test_a_function_that_tells_no_number_of_batches_is_named(fake_run, several):
+    run, _, _ = begun(fake_run)
+    shard = run.shard(TensorDataset(*data(40)), batch_size=4, accumulate=lambda: several)
+    with pytest.raises(MisuseError, match=r"accumulate\(\)=.*: expected a whole number from 1"):
+        next(iter(shard))
+
+
+def test_a_larger_data_set_of_a_curriculum_is_drawn_from_and_told_by_the_engine_alone(fake_run):
+    run, opt, model = begun(fake_run, rounds=4)
+
+    def train(size, rounds):
+        for inputs, targets in run.shard(TensorDataset(*data(size)), batch_size=4):
+            loss_of(model, inputs, targets).backward()
+            opt.step()
+            opt.zero_grad()
+            if run.round == rounds:
+                break
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TradewindWarning)
+        train(16, 2)
+        train(40, 4)
+        with pytest.raises(TradewindWarning, match="after the start: peers did not compare this data"):
+            run.shard(TensorDataset(torch.zeros(40, 1)), batch_size=4)
+    assert run.round == 4
+
+
 def test_the_name_of_a_file_is_no_data_set(fake_run):
     run, _, _ = begun(fake_run)
     with pytest.raises(MisuseError, match=r"'train.twi': expected a data set.*tradewind.data.shards\(PATH\)"):
@@ -387,3 +437,16 @@ def test_a_batch_of_an_order_that_others_got_meanwhile_does_not_count(fake_run, 
             assert (found == model(inputs).sum() or at) if how == "closure" else isinstance(found, bool)
     assert sizes == [4, 4, 4] and len(fake_run.engines[0].handed) == 2
     assert run.metrics["skipped" if how == "skip" else "dropped"] == 1
+
+
+@pytest.mark.parametrize("others", [0, 4])
+def test_a_batch_whose_order_is_taken_back_counts_where_no_other_peer_got_it(fake_run, others):
+    run, opt, model = begun(fake_run, rounds=1)
+    for at, (inputs, _) in enumerate(run.shard(Numbers(), batch_size=4)):
+        model(inputs).sum().backward()
+        if at == 0:
+            engine = fake_run.engines[0]
+            engine.stale_next, engine.counted = True, others
+        opt.step()
+    assert run.samples == 8 and len(engine.handed) == 2 - others // 4
+    assert run.metrics["dropped"] == others // 4

@@ -8,8 +8,15 @@ import torch
 import trainers
 from models import data, loss_of, mlp
 from test_integrations import transformers_trainer
-from torch.utils.data import BatchSampler, DataLoader, SequentialSampler, TensorDataset
-from tradewind import UnsupportedError
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    IterableDataset,
+    SequentialSampler,
+    TensorDataset,
+    default_collate,
+)
+from tradewind import MisuseError, TradewindWarning, UnsupportedError
 
 pytestmark = [pytest.mark.integrations, pytest.mark.timeout(300)]
 
@@ -122,6 +129,28 @@ def test_callbacks_of_transformers_hear_epochs_of_the_run(fake_run, tmp_path):
     assert trainer.state.num_train_epochs == 2
 
 
+@pytest.mark.parametrize("best", [False, True])
+def test_a_callback_that_ends_the_training_of_transformers_leaves_the_run(fake_run, tmp_path, best):
+    transformers = pytest.importorskip("transformers")
+
+    class Stops(transformers.TrainerCallback):
+        def on_step_end(self, args, state, control, **named):
+            control.should_training_stop = state.global_step == 4
+
+    often = {"eval_strategy": "steps", "eval_steps": 1, "save_strategy": "steps", "save_steps": 1}
+    run = fake_run(target_batch_size=8, rounds=9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trainer = transformers_trainer(run, tmp_path, **often, load_best_model_at_end=best, learning_rate=1.0)
+    trainer.add_callback(Stops())
+    with pytest.warns(TradewindWarning, match="peer ended in round 4 of 9, by a callback .*: it has left"):
+        trainer.train()
+    assert run.finished and run.round == 4 and fake_run.engines[0].leaving
+    trainer.evaluate()
+    losses = [one["eval_loss"] for one in trainer.state.log_history if "eval_loss" in one]
+    assert losses[-1] == (min(losses[:4]) if best else losses[3])
+
+
 def test_transformers_logs_the_rate_that_a_round_used(fake_run, tmp_path):
     trainer = transformers_trainer(
         fake_run(target_batch_size=8, rounds=4), tmp_path, logging_steps=1, learning_rate=0.1
@@ -194,3 +223,105 @@ def test_batches_that_accelerate_dispatches_are_counted(fake_run):
         opt.step()
         opt.zero_grad()
     assert run.finished and [had for _, _, had, _ in fake_run.engines[0].handed] == [8] * 3
+
+
+class Stream(IterableDataset):
+    """Samples of data(), one by one."""
+
+    def __init__(self, size):
+        self.rows = list(zip(*data(size)))
+
+    def __iter__(self):
+        return iter(self.rows)
+
+
+def every_second_none():
+    """A collate_fn of which every second batch is None."""
+    made = []
+
+    def collate(samples):
+        made.append(len(samples))
+        return None if len(made) % 2 == 0 else default_collate(samples)
+
+    return collate
+
+
+def handed(fake_run):
+    return [had for _, _, had, _ in fake_run.engines[0].handed]
+
+
+@pytest.mark.parametrize("none", [False, True])
+def test_lightning_counts_what_it_hands_on_of_an_iterable_data_set(fake_run, none):
+    pytest.importorskip("lightning")
+    run = fake_run(target_batch_size=4, rounds=4)
+    loader = DataLoader(Stream(40), batch_size=4, collate_fn=every_second_none() if none else None)
+    lightning_fit(run, trainers.module_of(), loader)
+    assert run.finished and handed(fake_run) == [4] * 4 and run.samples == 16
+
+
+def test_single_samples_of_lightning_are_no_batches(fake_run):
+    pytest.importorskip("lightning")
+    module, stream = trainers.module_of(), Stream(40)
+    stream.rows = [(row, float(target)) for row, target in stream.rows]
+    module.training_step = lambda batch, batch_idx: module.net(batch[0]).sum()
+    with pytest.raises(MisuseError, match="as if this were one sample"):
+        lightning_fit(fake_run(target_batch_size=4, rounds=2), module, DataLoader(stream, batch_size=None))
+
+
+def test_lightning_that_fails_ends_the_part_of_its_peer_as_failed(fake_run):
+    pytest.importorskip("lightning")
+    run, module = fake_run(target_batch_size=4, rounds=6), trainers.module_of()
+
+    def on_train_batch_end(*_):
+        raise RuntimeError("enough")
+
+    module.on_train_batch_end = on_train_batch_end
+    with pytest.raises(RuntimeError, match="enough"):
+        lightning_fit(run, module, DataLoader(TensorDataset(*data(40)), batch_size=4))
+    assert run.ending == "failed"
+
+
+def test_transformers_counts_an_iterable_data_set_epoch_after_epoch(fake_run, tmp_path):
+    class Lines(IterableDataset):
+        def __iter__(self):
+            return iter([trainers.Rows()[at] for at in range(16)])
+
+    pytest.importorskip("transformers")
+    import tradewind.transformers
+
+    run = fake_run(target_batch_size=8, rounds=5)
+    arguments = trainers.arguments_of(tmp_path, max_steps=5)
+    model = trainers.language_model()
+    tradewind.transformers.Trainer(run, model=model, args=arguments, train_dataset=Lines()).train()
+    assert run.finished and run.samples == 40 and set(handed(fake_run)) == {8}  # two batches a step
+
+
+def test_lightning_counts_what_a_module_takes_from_the_loader_itself_and_keeps_none(fake_run):
+    pytest.importorskip("lightning")
+    module, kept = trainers.module_of(), []
+
+    def training_step(self, dataloader_iter):
+        batch, _, _ = next(dataloader_iter)
+        kept.append(len(self.trainer.strategy._counted._ahead))
+        return loss_of(self.net, *batch)
+
+    module.training_step = training_step.__get__(module)
+    lightning_fit(fake_run(target_batch_size=4, rounds=4), module, DataLoader(Stream(40), batch_size=4))
+    assert handed(fake_run) == [4] * 4 and kept == [0] * 4
+
+
+def test_lightning_counts_what_a_hook_makes_of_a_batch(fake_run):
+    pytest.importorskip("lightning")
+    module = trainers.module_of()
+    module.on_before_batch_transfer = lambda batch, _: [torch.stack(list(column)) for column in zip(*batch)]
+    stream = Stream(40)
+    stream.rows = [stream.rows[at : at + 4] for at in range(0, 40, 4)]  # how many samples is not known
+    lightning_fit(fake_run(target_batch_size=4, rounds=4), module, DataLoader(stream, batch_size=None))
+    assert handed(fake_run) == [4] * 4
+
+
+def test_a_trainer_whose_optimizer_is_not_the_runs_cannot_resume(fake_run, tmp_path):
+    trainer = transformers_trainer(fake_run(target_batch_size=8, rounds=3), tmp_path)
+    trainer.optimizer = torch.optim.SGD(trainer.model.parameters(), lr=0.1)
+    with pytest.raises(MisuseError, match=r"Trainer.create_optimizer\(\) did not call that of tradewind"):
+        trainer._load_optimizer_and_scheduler(str(tmp_path))

@@ -358,10 +358,13 @@ def _plain(index: Any) -> Any:
         return index
 
 
-def own_iteration(loader: DataLoader) -> Optional[str]:
-    """Name of a loader's class that goes through its batches in a way of its own; None: as torch does."""
+def own_iteration(loader: DataLoader, way: str = "__iter__") -> Optional[str]:
+    """Name of a loader's class that goes through its batches in a way of its own; None: as torch does.
+
+    way: "_get_iterator" is called by torch's __iter__; one of its own gets what collate_fn made.
+    """
     kind = type(loader)
-    return None if kind.__iter__ is DataLoader.__iter__ else kind.__name__
+    return None if getattr(kind, way) is getattr(DataLoader, way) else kind.__name__
 
 
 def is_accelerates(value: Any) -> bool:

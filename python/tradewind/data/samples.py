@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import os
 import random
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import torch
 from torch.utils.data import (
@@ -36,6 +36,9 @@ _PREFETCH_FACTOR = 2
 _MOST_AHEAD = 256
 # So often a sample that a batch has already is drawn before it is taken again.
 _MOST_MET = 100
+# Of a loader: what torch changes by itself, and what a twin may have copies of.
+_STATE = ("_iterator", "_IterableDataset_len_called")
+_PARTS = ("base_dataloader", "batch_sampler", "sampler")
 _RANDOM = (RandomSampler, SubsetRandomSampler, WeightedRandomSampler)
 
 Collate = Callable[[List[Any]], Any]
@@ -176,10 +179,10 @@ def _collate_of(loader: Optional[DataLoader], makes_batches: bool) -> Collate:
     usual: Collate = default_collate
     if loader is None:
         return usual
-    own = own_iteration(loader)
+    own = own_iteration(loader) or own_iteration(loader, "_get_iterator")
     if own is not None and not is_accelerates(loader):
         warn(
-            f"run.shard(): {own} goes through its batches by an __iter__ of its own, which is not called: what"
+            f"run.shard(): {own} goes through its batches by an iterator of its own, which is not called: what"
             " it does to them is up to the loop; or use run.batches(loader)."
         )
     of_loader: Collate = loader.collate_fn
@@ -252,17 +255,32 @@ def _with_base(loader: Any, **other: Any) -> Any:
     return made if base is loader else twin(loader, base_dataloader=made)
 
 
-def _looks_inside(loader: Any) -> bool:
-    """Accelerate's with dispatch_batches: it looks for tensors in what the base has collated."""
-    return is_accelerates(loader) and type(loader).__name__ == "DataLoaderDispatcher"
+def _looks_inside(loader: Any, base: DataLoader) -> bool:
+    """Whether it does something to what the base has collated. Accelerate's with dispatch_batches looks for tensors."""
+    dispatches = is_accelerates(loader) and type(loader).__name__ == "DataLoaderDispatcher"
+    return dispatches or own_iteration(base, "_get_iterator") is not None
 
 
 def counting(loader: Any) -> Any:
     """The loader, with CountedBatch for each batch; itself where it cannot be known how many samples one has."""
     base = _base(loader)
-    if base is None or base.batch_sampler is None and base.batch_size is None or _looks_inside(loader):
+    if base is None or base.batch_sampler is None and base.batch_size is None or _looks_inside(loader, base):
         return loader
     return _with_base(loader, collate_fn=_Counting(base.collate_fn))
+
+
+def copied(loader: Any, other: Any) -> List[Any]:
+    """Attributes of a loader, of its base and of its samplers, where the other one has a copy of them: what is changed
+    there does not reach the other one.
+    """
+    if loader is other or type(loader) is not type(other):
+        return []
+    kept: Dict[str, Any] = loader.__dict__
+    found = [value for name, value in kept.items() if name not in _STATE]
+    for name in _PARTS:
+        if name in kept:
+            found += copied(kept[name], getattr(other, name, None))
+    return found
 
 
 def may_give_samples(loader: Any) -> bool:

@@ -405,7 +405,10 @@ class Peer:
         self._check(self._library.tw_heed(self._handle, number))
 
     def close(self) -> None:
-        """Leaves (3 s at most) and frees the peer; a second call does nothing."""
+        """Leaves (3 s at most, longer while a checkpoint is saved or copied) and frees the peer.
+
+        A second call does nothing. A notice (SIGTERM) ends the wait in time; Ctrl-C does not.
+        """
         handle, self._handle = self._handle, ctypes.c_void_p()
         if handle:
             self._library.tw_close(handle)

@@ -90,8 +90,8 @@ class Driver:
     def done(self, trained: Trained, had: int, loss: float, current: Callable[[], bool]) -> Verdict:
         """Hands in the mean gradient of `had` samples; loss: their mean.
 
-        An order smaller than that is followed by others of its round, as long as the round has room and
-        current() says that the parameters are the same. Then the next order is in hand, or none.
+        An order smaller than that, or taken back meanwhile, is followed by others, as long as current() says that the
+        gradient is what they want. Then the next order is in hand, or none.
         """
         self._sizes.append(had)
         handed, alive = trained.gradients(had)
@@ -100,10 +100,9 @@ class Driver:
             assert self.order is not None
             some = min(had - counted, self.order.samples)
             work = Work(float(some), some, max(self._sizes), loss * some, wanted)
-            if not self.engine.done(handed, work):
-                break
-            trained.added(some)
-            added, counted = True, counted + some
+            if self.engine.done(handed, work):
+                trained.added(some)
+                added, counted = True, counted + some
             if counted == had:
                 break
             Driver.wait(self)

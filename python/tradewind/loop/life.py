@@ -14,10 +14,11 @@ import torch
 
 from ..data.order import span_seed
 from ..data.samples import Samples
-from ..engine.peer import Calls, Engine, ModelShape, Peer
+from ..engine.peer import Calls, DataOrder, Engine, ModelShape, Peer
 from ..engine.settings import Settings
 from ..errors import MisuseError, UnsupportedError, warn
 from ..model.advice import explained
+from ..model.begun import Begun
 from ..model.optimizers import ONE_OPTIMIZER
 from ..model.trained import Trained
 from . import process
@@ -47,6 +48,7 @@ class Life:
         self._trained: Optional[Trained] = None
         self._no_numbers: Set[str] = set()  # evaluations that were not finite once
         self._data_facts: List[str] = []
+        self._drawn: Optional[DataOrder] = None  # data set of the shard's last batch
         self._thread: Optional[int] = None
         self._closed = False
         self._last_view: Dict[str, Any] = {}
@@ -83,7 +85,12 @@ class Life:
     @property
     def round(self) -> int:
         """The round that the model's parameters are of."""
-        return self.loop.round if self.loop is not None else 0
+        return self.loop.round if self.loop is not None else self.begun.round
+
+    @property
+    def begun(self) -> Begun:
+        """What was done in the run before, if this one goes on from it."""
+        return Begun(0, 0) if self._trained is None else self._trained.begun
 
     @property
     def is_first(self) -> bool:
@@ -132,9 +139,11 @@ class Life:
         self.refuse_started("run.optimizer()")
 
     def uses(self, samples: Samples) -> None:
-        """The data is part of what peers compare, as far as it can name itself."""
+        """The data is part of what peers compare, as far as it can name itself. The engine warns of another size."""
         new = [fact for fact in samples.facts if fact not in self._data_facts]
-        if new and self.started:
+        drawn = self._drawn
+        is_another = drawn is not None and drawn[:2] != samples.in_run[:2]
+        if new and self.started and not is_another:
             warn(
                 f"run.shard() after the start: peers did not compare this data ({', '.join(new)}). Call it before the"
                 " first batch, step() or run.start()."
@@ -189,27 +198,32 @@ class Life:
             engine = NodeVectors(shape, trained.engine_buffers)
         return NodeDriver(engine, self._tick, node, trained)
 
-    def leave(self, at_once: bool = False) -> None:
-        """Hands in what is done and leaves after the round. MisuseError: it has not joined."""
+    def leave(self, at_once: bool = False, wait: bool = False) -> None:
+        """Hands in what is done and leaves after the round; wait: it has left then. MisuseError: it has not joined."""
         if self._closed:
             return
         if self.loop is None:
             raise MisuseError("run.leave() before the start: nothing was joined yet; run.close() ends it.")
+        if wait:
+            self.guard()
         process.hold(self)
         self.loop.driver.leave(at_once)
+        if wait:
+            self.loop.finish()
 
     def finish(self) -> None:
-        """Leaves, and waits for it."""
+        """leave(wait=True), unless there is nothing to leave."""
         if self.loop is not None and not self.finished:
-            self.leave()
-            self.loop.driver.finish()
+            self.leave(wait=True)
 
     def close(self, failed: bool = False) -> None:
-        """Says goodbye (3 s at most). A second call does nothing, nor does one in a fork. failed: by an exception."""
+        """Says goodbye (Engine.close). A second call does nothing, nor does one in a fork. failed: by an exception."""
         if self._closed or os.getpid() != self.joined_in:
             return
         self._closed = True
         process.released(self)
+        if self.loop is None and failed:
+            self._last_view = {"ending": "failed"}
         if self.loop is not None:
             driver = self.loop.driver
             before_end, driver.finished = not driver.finished, True
@@ -294,6 +308,7 @@ class Life:
         self._guard_work("the next batch of run.shard()")
         self.start(batch_size)
         samples.begun = self.trained.begun.samples
+        self._drawn = samples.in_run
         return [] if self._going is None else self._going.next_indices(samples.in_run, batch_size)
 
     def ahead(self, samples: Samples) -> List[int]:

@@ -69,7 +69,7 @@ class Loop:
         self._sharded_of: Optional[Order] = None
         self.advice = Advice()
         self._seen = 0  # updates and loads when the loop last got the parameters
-        self._said_fewer = self._unmade = False
+        self._said_fewer = self._unmade = self._is_over = False
         self._last = 0  # samples of the last batch; 0: not known
         self._added = 0  # samples of the gradients that were added, surplus and all
 
@@ -99,15 +99,24 @@ class Loop:
 
     def wait(self) -> None:
         """Until an order is in hand, or the run is over."""
-        was_finished = self.finished
         self.driver.wait()
         self._seen = self._trained.updates + self._trained.loads
-        if self.finished and not was_finished:
-            self._trained.settle()
-            self._ended()
+        self._look_at_end()
         if not self.finished:
             sizes = Sizes(self.driver.at_once, self._sharded is not None, self._lost())
             self.advice.look(self.driver.engine.view, sizes)
+
+    def finish(self) -> None:
+        """Until the run is over for this peer, after driver.leave()."""
+        self.driver.finish()
+        self._look_at_end()
+
+    def _look_at_end(self) -> None:
+        """At the end the model gets the run's parameters once: what is loaded after it stays."""
+        if self.finished and not self._is_over:
+            self._is_over = True
+            self._trained.settle()
+            self._ended()
 
     def _lost(self) -> float:
         """Which share of the samples were beyond their round; 0 before many steps."""
@@ -124,12 +133,15 @@ class Loop:
     def _is_wanted(self) -> bool:
         """Whether the gradient in hand is of these parameters and, with a shard, of these samples."""
         current = self._is_current()
+        return current and self._is_of_order()
+
+    def _is_of_order(self) -> bool:
+        """Whether the order in hand is one for the samples in hand: with a shard, for these."""
         order, mine = self.driver.order, self._sharded_of
-        if order is None or not current:
-            return False
-        return not self._sharded or (
-            mine is not None and (mine.round, mine.first) == (order.round, order.first)
-        )
+        if order is None or not self._sharded:
+            return order is not None
+        same = mine is not None and (mine.round, mine.first) == (order.round, order.first)
+        return same and self._sharded <= order.samples
 
     # Batches.
 
@@ -255,8 +267,7 @@ class Loop:
             raise MisuseError("run.barrier() with a batch in hand: call it after step().")
         self.driver.barrier()
         self._seen = self._trained.updates + self._trained.loads
-        if self.finished:
-            self._ended()
+        self._look_at_end()
 
     def skip(self) -> None:
         """Gives up what was taken since the last step()."""
@@ -325,7 +336,9 @@ class Loop:
         if self.driver.order is not None:
             self.counters["staleness"] = self.driver.order.round - 1 - trained.round
         try:
-            verdict = self.driver.done(trained, had, told, lambda: trained.updates + trained.loads == begun)
+            verdict = self.driver.done(
+                trained, had, told, lambda: trained.updates + trained.loads == begun and self._is_of_order()
+            )
         except MisuseError:
             trained.refuse_infinite()
             raise

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import numbers
+import operator
 import sys
-from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Tuple, TypeVar, Union
 
 import torch
 from torch.utils.data import Dataset, IterableDataset
@@ -17,6 +18,7 @@ from ..data.samples import (
     CountedBatch,
     Given,
     Samples,
+    copied,
     counting,
     has_own_part,
     may_give_samples,
@@ -38,10 +40,19 @@ SAME_SAMPLES = (
 
 BatchLoss = Callable[[Any, Any], torch.Tensor]
 Evaluate = Callable[[Any], Any]
+Call = TypeVar("Call", bound=Callable[..., Any])
+Accumulate = Union[int, Callable[[], int]]  # batches of a step(), or what is asked for them before each
 
 # Dynamic scaling of float16 losses, as torch's GradScaler has it.
 _FIRST_SCALE = 65536.0
 _GROWTH_STEPS = 2000
+
+
+def _untraced(call: Call) -> Call:
+    """torch.compile of a function that calls it does not look inside, as with torch's own optimizers (2.1 and later)."""
+    leave_out: Any = getattr(torch, "_disable_dynamo", None)
+    found: Call = call if leave_out is None else leave_out(call)
+    return found
 
 
 class Optimizer(torch.optim.Optimizer):
@@ -56,6 +67,7 @@ class Optimizer(torch.optim.Optimizer):
         self._life = life
         self._inner = inner
 
+    @_untraced
     def step(  # type: ignore[override]
         self,
         closure: Optional[Closure] = None,
@@ -78,6 +90,16 @@ class Optimizer(torch.optim.Optimizer):
             )
         return self._life.step(closure, samples, loss)
 
+    def add_loss(self, loss: Loss) -> None:
+        """A part of the mean loss of the next step(), where a trainer that says no loss= calls that."""
+        life = self._life
+        life.loss = loss if life.loss is None else life.loss + loss
+
+    def forget_loss(self) -> None:
+        """The parts that add_loss() got are of a step() that never came."""
+        self._life.loss = None
+
+    @_untraced
     def zero_grad(self, *arguments: Any, **named: Any) -> None:
         """As torch's."""
         self._life.zeroed()
@@ -154,8 +176,8 @@ class Optimizer(torch.optim.Optimizer):
 class Shard:
     """The result of run.shard(); iterate it once or again, until the run is over."""
 
-    def __init__(self, life: Life, samples: Samples, batch_size: int, accumulate: Callable[[], int]) -> None:
-        """accumulate: batches of the next step."""
+    def __init__(self, life: Life, samples: Samples, batch_size: int, accumulate: Accumulate) -> None:
+        """accumulate: batches of a step."""
         self._life = life
         self._samples = samples
         self._batch_size = batch_size
@@ -165,7 +187,8 @@ class Shard:
         life, samples = self._life, self._samples
         try:
             while True:
-                count = self._accumulate()
+                several = self._accumulate
+                count = whole("run.shard(): accumulate()", several()) if callable(several) else several
                 found = life.next_indices(samples, self._batch_size * count)
                 if not found:
                     samples.close()
@@ -186,26 +209,31 @@ class Shard:
             samples.rest()
 
 
-def shard_of(life: Life, data: Any, given: Given, accumulate: Callable[[], int]) -> Shard:
-    """Shard of a data set or DataLoader. MisuseError: its batch size is not known."""
+def shard_of(life: Life, data: Any, given: Given, accumulate: Accumulate) -> Shard:
+    """Shard of a data set or DataLoader. MisuseError: its batch size is not known, or accumulate is no number."""
+    several: Accumulate = accumulate if callable(accumulate) else whole("run.shard(): accumulate", accumulate)
     samples = Samples(data, given._replace(usual_batch_size=life.batch_size, seed=life.seed))
     if samples.batch_size is None:
         raise MisuseError(
             "no batch size known: run.shard(dataset, batch_size=...), or a DataLoader that has one."
         )
     life.uses(samples)
-    return Shard(life, samples, samples.batch_size, accumulate)
+    return Shard(life, samples, samples.batch_size, several)
 
 
 def _fetched(life: Life, source: Any) -> Iterator[Any]:
-    batches = iter(source)
+    """What a loader gives in one epoch. MisuseError: nothing, so a loop over epochs would never end."""
+    batches, is_empty = iter(source), True
     while True:
         with life.fetching():
             try:
                 batch = next(batches)
             except StopIteration:
-                return
+                break
+        is_empty = False
         yield batch
+    if is_empty and not life.finished:
+        raise MisuseError(f"run.batches(): the loader has no batch; {_why_empty(source)}.")
 
 
 def _refuse_no_batches(loader: Any, batch_size: Optional[int]) -> None:
@@ -228,7 +256,11 @@ def _why_empty(loader: Any) -> str:
 
 
 class Batches:
-    """The result of run.batches(): the loader's batches, counted, epoch after epoch until the run is over."""
+    """The result of run.batches(): the loader's batches, counted, epoch after epoch until the run is over.
+
+    A trainer with epochs of its own iterates once(), an epoch each; one that takes batches ahead goes through
+    fetched(), and calls take() when it gives one to the program.
+    """
 
     def __init__(self, life: Life, loader: Any, batch_size: Optional[int], distinct: bool) -> None:
         _refuse_no_batches(loader, batch_size)
@@ -236,46 +268,86 @@ class Batches:
         self._loader = loader
         self._batch_size = None if batch_size is None else whole("run.batches(): batch_size", batch_size)
         self._distinct = truth("run.batches(): distinct", distinct)
-
-    def _source(self) -> Any:
-        """The loader to go through, after the start."""
-        life, loader = self._life, self._loader
-        if not self._distinct and not has_own_part(loader, life.ranks):
-            peer = life.peer_number
-            other = reordered(loader, peer) if peer is not None else None
-            if other is None:
-                life.advise(SAME_SAMPLES)
-            else:
-                loader = other
-        return loader if self._batch_size else counting(loader)
+        self._is_advised = False
+        self._count = count_unless_single if may_give_samples(loader) else count_of
 
     def __iter__(self) -> Iterator[Any]:
-        life, epoch = self._life, 0
-        life.start(self._batch_size or usual_size(self._loader) or life.batch_size)
-        if life.finished:
-            return
-        source = self._source()
-        count = count_unless_single if may_give_samples(source) else count_of
-        while not life.finished:
+        life = self._life
+        for epoch, source in enumerate(self._sources()):
+            if life.finished:
+                return
             sampler: Any = getattr(source, "sampler", None)
             if hasattr(sampler, "set_epoch"):
                 sampler.set_epoch(epoch)
-            epoch += 1
-            empty = True
-            for found in _fetched(life, source):
-                empty = False
-                batch, samples = found, self._batch_size
-                if isinstance(found, CountedBatch):
-                    batch, samples = found.batch, 0 if count_of(found.batch) == 0 else found.samples
-                    if samples and batch is not None:
-                        life.look(batch, samples)
-                if batch is not None:  # collate_fn left all samples out, and the loop goes on to the next batch
-                    life.taken(batch, count(batch) if samples is None else samples)
-                if life.finished:
-                    return
-                yield batch
-            if empty:
-                raise MisuseError(f"run.batches(): the loader has no batch; {_why_empty(source)}.")
+            yield from self._pass(source)
+
+    def once(self) -> Iterator[Any]:
+        """The loader's batches, counted, once, or until the run is over. set_epoch() of its sampler is the caller's."""
+        yield from self._pass(self._start())
+
+    def fetched(self) -> Iterator[Any]:
+        """What the loader gives in one epoch, for take(), which counts it. Before the start, too."""
+        return _fetched(self._life, self._counting(self._loader))
+
+    def take(self, fetched: Any, made: Any = None) -> Any:
+        """The batch in what fetched() gave: the program gets it now, so its samples count. Before the start nothing does.
+
+        made: what a trainer made of it, which is counted where the loader does not tell its samples.
+        """
+        life, batch, samples = self._life, batch_in(fetched), self._batch_size
+        if isinstance(fetched, CountedBatch):
+            samples = 0 if count_of(batch) == 0 else fetched.samples
+            if samples and batch is not None:
+                life.look(batch, samples)
+        if batch is not None:  # collate_fn left all samples out, and the loop goes on to the next batch
+            life.taken(batch, self._count(batch if made is None else made) if samples is None else samples)
+        return batch
+
+    def advise(self) -> None:
+        """Warns once when the run has several peers, unless this one has samples of its own. After the start."""
+        if not self._is_advised and not self._has_own_samples():
+            self._is_advised = True
+            self._life.advise(SAME_SAMPLES)
+
+    def _has_own_samples(self) -> bool:
+        return self._distinct or has_own_part(self._loader, self._life.ranks)
+
+    def _counting(self, loader: Any) -> Any:
+        return loader if self._batch_size else counting(loader)
+
+    def _sources(self) -> Iterator[Any]:
+        """The loader to go through, for each epoch. What the program changes in its own one holds in the next."""
+        while True:
+            source = self._start()
+            made_of = now = copied(self._loader, source)
+            while len(now) == len(made_of) and all(map(operator.is_, now, made_of)):
+                yield source
+                now = copied(self._loader, source)
+
+    def _start(self) -> Any:
+        """The loader to go through; the run has started."""
+        life, loader = self._life, self._loader
+        life.start(self._batch_size or usual_size(loader) or life.batch_size)
+        peer = life.peer_number
+        other = None if peer is None or self._has_own_samples() else reordered(loader, peer)
+        if other is None:
+            self.advise()
+        return self._counting(loader if other is None else other)
+
+    def _pass(self, source: Any) -> Iterator[Any]:
+        life = self._life
+        if life.finished:
+            return
+        for fetched in _fetched(life, source):
+            batch = self.take(fetched)
+            if life.finished:
+                return
+            yield batch
+
+
+def batch_in(fetched: Any) -> Any:
+    """The batch itself, as the loader made it, where it may be counted."""
+    return fetched.batch if isinstance(fetched, CountedBatch) else fetched
 
 
 class Summary(NamedTuple):

@@ -113,11 +113,6 @@ class Trained:
         """After prepare(): vectors of optimizer state that the engine has."""
         return self._rule.engine_buffers
 
-    @property
-    def has_mean_buffers(self) -> bool:
-        """After prepare(): whether running statistics are part of the vector."""
-        return bool(self._layout.buffers)
-
     @makes_tensors
     def prepare(self, codec: Optional[str] = None, data: Sequence[str] = ()) -> ModelShape:
         """Looks at the model as it is now, for the engine. codec: training.codec, if known. data: what names
