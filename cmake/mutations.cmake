@@ -16,7 +16,7 @@ function(tw_add_mutation_check)
   set(journal ${names})
   list(FILTER names EXCLUDE REGEX "^monitor/")
   list(FILTER journal INCLUDE REGEX
-    "^monitor/(fold/.*|board/board|logs/(event_log_json|held_history|log_file)|report/(missing|report)|terminal/terminal_numbers)\\.(cc|h)$")
+    "^monitor/(fold/.*|board/board|logs/(event_log_json|event_log_tail|held_history|log_file|log_source)|report/(missing|report)|terminal/terminal_numbers)\\.(cc|h)$")
   list(APPEND names ${journal})
   set(originals ${names})
   list(TRANSFORM originals PREPEND ${PROJECT_SOURCE_DIR}/src/)

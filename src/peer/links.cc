@@ -57,17 +57,19 @@ void join_the_living(Options& options, std::uint64_t parameters) {
   train::SessionOptions& session = options.session;
   const std::int64_t end = host::now_unix_s() + kLongest_s;
   host::StoreFiles files(MeetingPlace::kEffort, [end] { return host::now_unix_s() >= end; });
-  MeetingPlace place(files, session.meets_in,
+  MeetingPlace place(files, session.meeting.place,
                      {*options.token, *options.tls, train::run_digest(session.run, parameters), session.self},
                      host::now_unix_s);
   const auto found = place.look(host::OsRandom().next());
-  if (!found)
+  if (!found) {
+    session.meeting.unasked = found.error().message;
     return options.warnings.push_back("cannot look for peers before it begins the run: " +
-                                      found.error().message);
+                                      session.meeting.unasked);
+  }
   for (const wire::Member& peer : found.value().peers) session.found.push_back(peer.address);
   if (!session.found.empty())
     options.warnings.push_back(fmt::format("before it begins the run, it asks peers that {} shows alive: {}",
-                                           session.meets_in, fmt::join(session.found, ", ")));
+                                           session.meeting.place, fmt::join(session.found, ", ")));
 }
 
 /// Nothing says that others have the run, or that it is to begin anew.
@@ -387,9 +389,11 @@ Error unknown_setting(const std::string& name) {
   for (const LinkField& field : link_fields()) known.emplace_back(field.name);
   for (const ProgramCount& count : kProgramCounts) known.emplace_back(count.key);
   for (const ProgramText& text : kProgramTexts) known.emplace_back(text.key);
-  const std::string meant = did_you_mean(name, known);
-  return Error{fmt::format("there is no setting {}{}", name,
-                           meant.empty() ? "; docs/python.md lists all settings" : meant)};
+  std::string meant = did_you_mean(name, known);
+  if (meant.empty()) meant = did_you_mean(name.substr(name.find('.') + 1), known);
+  return Error{
+      fmt::format("there is no setting {}{}", name,
+                  meant.empty() ? "; docs/run_file.md and docs/python.md list all settings" : meant)};
 }
 
 Status check_links(const LinkOptions& given, Spelling spelling, const CatalogPrice& catalog_price) {
@@ -418,8 +422,8 @@ void look_for_peers(Options& options, std::uint64_t parameters) {
   if (is_named && !options.token)
     options.warnings.push_back(fmt::format(
         "rendezvous {} has no effect: its notices are signed, and this peer has no token", given));
-  session.meets_in = options.token ? meeting_folder(session.run) : "";
-  if (session.meets_in.empty()) return;
+  session.meeting.place = options.token ? meeting_folder(session.run) : "";
+  if (session.meeting.place.empty()) return;
   if (session.founds() && session.past != train::Past::over) join_the_living(options, parameters);
   if (!options.listens_as_usual) return;
   std::vector<std::string> others = session.join;

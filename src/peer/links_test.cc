@@ -275,7 +275,10 @@ TEST_F(ReadLinks, are_checked_as_texts_where_no_token_is_there_yet) {
 TEST(Settings, that_there_are_none_of_are_named_with_the_nearest_one) {
   EXPECT_EQ(unknown_setting("ruonds").message, "there is no setting ruonds; did you mean \"rounds\"?");
   EXPECT_EQ(unknown_setting("grac").message, "there is no setting grac; did you mean \"grace\"?");
-  EXPECT_EQ(unknown_setting("xyzzy").message, "there is no setting xyzzy; docs/python.md lists all settings");
+  EXPECT_EQ(unknown_setting("xyzzy").message,
+            "there is no setting xyzzy; docs/run_file.md and docs/python.md list all settings");
+  EXPECT_EQ(unknown_setting("training.budget_usd").message,
+            "there is no setting training.budget_usd; did you mean \"budget_usd\"?");
 }
 
 TEST_F(ReadLinks, say_what_is_wrong_with_a_token) {
@@ -455,6 +458,14 @@ TEST_F(ReadLinks, asks_the_front_for_the_price_of_the_catalogs) {
   EXPECT_EQ(asked, "catalog:g5.xlarge at aws:us-east-1 on demand");
   EXPECT_THAT(complaint(given, Spelling::python),
               AllOf(StartsWith("usd_per_h=catalog:g5.xlarge: "), HasSubstr("tw run --usd-per-h")));
+}
+
+TEST_F(ReadLinks, remember_why_the_place_where_peers_meet_could_not_be_read) {
+  Options peer = read({.listen = "127.0.0.1:0", .run_folder = folder_});
+  std::ofstream(folder_ + "/file") << "no folder";
+  peer.session.run.checkpoint.rendezvous = folder_ + "/file";
+  look_for_peers(peer, 4);
+  EXPECT_THAT(peer.session.meeting.unasked, HasSubstr(folder_ + "/file"));
 }
 
 // A notice outlives its peer by minutes: another run's peer at that address turned a founder away for good.

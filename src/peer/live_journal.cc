@@ -24,7 +24,7 @@ LiveJournal::LiveJournal(PeerId self, world::Clock& clock, const train::BudgetOp
       clock_(clock),
       decisions_(decisions),
       journal_({.budget_usd = budget.usd}),
-      budget_(budget.usd) {}
+      budget_(budget.usd, budget.action == train::BudgetAction::drain) {}
 
 void LiveJournal::take(const world::Event& event) {
   journal_.take({.writer = self_, .unix_nanos = clock_.unix_nanos(), .event = event});

@@ -60,6 +60,15 @@ void add_size(const train::ModelSize& size, const std::string& layout, event::St
   if (tensors > 0) start.tensors = tensors;
 }
 
+/// When a process with these notices has to be gone; kNever: none of them says.
+Instant last_moment(const std::vector<spot::Notice>& notices) {
+  Instant last = kNever;
+  for (const spot::Notice& notice : notices)
+    if (spot::goes(notice.kind) && notice.deadline != kNever)
+      last = std::min(last, notice.deadline - kKeptInHand);
+  return last;
+}
+
 /// failure: of its session, which has ended; empty: it was asked to leave.
 Error does_not_join(const std::string& failure) {
   return {failure.empty() ? "does not join, because it was asked to leave" : failure};
@@ -90,7 +99,8 @@ Peer::Peer(host::Loop& loop, Options options, Front front)
                  emit({.at = loop_.now(), .why = what, .fact = event::Refuse{.cause = cause}});
                },
                {.tls = options_.tls.get(), .most_streams = options_.most_streams}),
-      disk_(loop_, [this](const std::string& what) { fail("the disk work failed: " + what); }) {}
+      threads_{{loop_, [this](const std::string& what) { fail("the disk work failed: " + what); }},
+               {loop_, [this](const std::string& what) { fail("copying checkpoints failed: " + what); }}} {}
 
 Peer::Peer(host::Loop& loop, world::Executor& compute, Options options, Front front, train::Model& model)
     : Peer(loop, std::move(options), std::move(front)) {
@@ -108,7 +118,8 @@ train::Doors Peer::doors(world::Executor& compute) {
           .network = network_,
           .files = files_,
           .compute = compute,
-          .disk = disk_,
+          .disk = threads_.disk,
+          .copier = threads_.copier,
           .events = *this,
           .stores =
               [this] {
@@ -153,6 +164,7 @@ Result<std::string> Peer::start() {
       loop_, options_, address.value(), train::run_digest(options_.session.run, session_->size().parameters),
       PeerFinder::Calls{
           .dial = [this](const std::vector<wire::Member>& peers) { session_->linking().seek(peers); },
+          .looked = [this] { session_->linking().looked(); },
           .say = [this](const std::string& line) { warn(line); }});
   for (const spot::Notice& notice : notices_) act_on(notice);
   at(loop_.now(), &Peer::look);
@@ -198,12 +210,13 @@ const spot::Notice* Peer::condemned() const {
 }
 
 void Peer::heed(const spot::Notice& notice) {
+  notices_.push_back(notice);
+  files_.end_at(last_moment(notices_));
   if (session_->finished()) return;
   const Instant now = loop_.now();
   event::Notice told{.cause = cause_of(notice.kind), .source = std::string(name_of(notice.source))};
   if (notice.deadline != kNever) told.deadline_s = to_seconds(notice.deadline - now);
   emit({.at = now, .round = view().round, .why = notice.text, .fact = std::move(told)});
-  notices_.push_back(notice);
   if (finder_.has_value()) act_on(notice);
 }
 
@@ -212,7 +225,6 @@ void Peer::act_on(const spot::Notice& notice) {
   switch (notice.kind) {
     case spot::NoticeKind::preempt:
     case spot::NoticeKind::maintenance:
-      if (notice.deadline != kNever) files_.end_at(notice.deadline - kKeptInHand);
       return session_->leave_within(std::max(Duration{}, left - kKeptInHand));
     case spot::NoticeKind::at_risk:
       return session_->set_at_risk(true);
@@ -280,6 +292,18 @@ void Peer::farewell() {
   loop_.run_until([&] { return said() || at_once(); }, kFarewell);
   if (at_once()) loop_.run_until([this] { return network_.flushed(); }, kLastMessages);
   if (finder_) finder_->leave(at_once);
+  train::Waits waits;
+  const auto must_go = [&] {
+    const Instant last = last_moment(notices_);
+    return at_once() || loop_.now() >= last || (last == kNever && signals_.terminated());
+  };
+  const auto saved = [&] {  // what this object's end would wait for without a word
+    const train::SessionView now = view();
+    if (const auto wait = waits.watch(loop_.now(), now.round, now.waiting)) emit(*wait);
+    return now.waiting.kind == swarm::Wait::Kind::nothing || !now.failure.empty();
+  };
+  while (!loop_.run_until([&] { return saved() || must_go(); }, kLookEvery)) continue;
+  const bool cut_short = !saved();
   if (const std::string differs = live_.difference_at_the_end(); !differs.empty()) warn(differs);
   for (const world::Event& refusals : refusals_.rest()) tell(refusals);
   const host::LinkBytes bytes = network_.total();
@@ -287,8 +311,10 @@ void Peer::farewell() {
         .round = view().round,
         .why = view().ended,
         .fact = event::Stop{.bytes_sent = bytes.sent, .bytes_received = bytes.received}});
+  if (viewer_) viewer_->say_goodbye();
   log_.finish(at_once);
   claim_.reset();
+  leaves_at_once_ = leaves_at_once_ || cut_short;
 }
 
 void Peer::emit(const world::Event& event) {

@@ -67,7 +67,7 @@ class Peer final : public world::EventSink {
 
   train::Ending ending() const { return view().ending; }
 
-  /// All its work is finished: it was not told to leave at once.
+  /// All its work is finished: it was not told to leave at once, nor did its farewell run out of time.
   bool finished_work() const { return !leaves_at_once_; }
 
   /// Session::goes_on_from.
@@ -108,7 +108,8 @@ class Peer final : public world::EventSink {
   const monitor::Troubles& troubles() const { return troubles_; }
 
   /// Tells the other peers and the log how it ended. Runs the loop until queued messages are sent, for 3 s at
-  /// most. Call once, after the loop.
+  /// most, and until checkpoints that are under way are saved and copied: names that wait when it lasts. A
+  /// notice bounds it, and SIGTERM without a deadline ends it. Call once, after the loop.
   void farewell();
 
   const Options& options() const { return options_; }
@@ -158,7 +159,11 @@ class Peer final : public world::EventSink {
   bool leaves_at_once_ = false;
   LiveJournal live_;
   host::TcpNetwork network_;
-  host::ThreadExecutor disk_;
+
+  struct Threads {
+    host::ThreadExecutor disk, copier;
+  } threads_;
+
   std::optional<train::Session> session_;
   std::optional<PeerFinder> finder_;
   std::unique_ptr<NoticeWatch> watch_;

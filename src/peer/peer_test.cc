@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "peer/peer.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -234,7 +235,8 @@ TEST_F(APeer, ends_the_run_when_its_budget_is_spent) {
   ASSERT_TRUE(process.runs_until_over());
   EXPECT_EQ(process.peer.ending(), Ending::complete);
   ASSERT_EQ(process.warnings().size(), 1U);
-  EXPECT_THAT(process.warnings()[0], HasSubstr("all of its budget of 20.00 USD"));
+  EXPECT_THAT(process.warnings()[0],
+              HasSubstr("all of its budget of 20.00 USD, and ends with the round under way"));
   const auto told = std::ranges::find(process.shown.events, world::Phase::budget, &world::Event::phase);
   ASSERT_NE(told, process.shown.events.end());
   EXPECT_GE(told->as<event::Budget>()->usd.value_or(0), 20);
@@ -242,6 +244,45 @@ TEST_F(APeer, ends_the_run_when_its_budget_is_spent) {
   EXPECT_FALSE(board.complete);
   EXPECT_EQ(board.ended, "its budget is spent");
   EXPECT_EQ(process.peer.view().ended, "the run is over: its budget is spent");
+}
+
+TEST_F(APeer, trains_only_once_what_its_budget_paid_for_in_the_usual_folder_too) {
+  const auto with_budget = [&](double usd) {
+    Options given = options({.usd_per_h = "100000"}, 1'000'000);
+    train::RunOptions& run = given.session.run;
+    run.checkpoint = {.folder = folder_ + "/usual", .every = 1'000'000, .is_usual = true};
+    run.budget = {.usd = usd, .action = train::BudgetAction::drain};
+    run.patience = 100ms;
+    return given;
+  };
+  const auto first_round = [](const Process& process) {
+    const auto& events = process.shown.events;
+    const auto begun = std::ranges::find(events, world::Phase::accumulate, &world::Event::phase);
+    return begun == events.end() ? Round{} : begun->round;
+  };
+  Round last = 0;
+  {
+    Process process(loop_, with_budget(5));
+    ASSERT_TRUE(process.peer.start());
+    ASSERT_TRUE(process.runs_until_over());
+    last = process.peer.view().round;
+  }
+  {
+    Process again(loop_, with_budget(5));
+    ASSERT_TRUE(again.peer.start());
+    ASSERT_TRUE(again.runs_until_over());
+    EXPECT_EQ(again.peer.ending(), Ending::complete);
+    EXPECT_EQ(first_round(again), 0U);
+    EXPECT_THAT(
+        again.peer.view().ended,
+        HasSubstr(fmt::format("its budget was spent in round {} of 1000000, checkpoint {}/usual/round-", last,
+                              folder_)));
+    EXPECT_THAT(again.peer.view().ended, HasSubstr("; raise budget_usd to go on"));
+  }
+  Process raised(loop_, with_budget(10));
+  ASSERT_TRUE(raised.peer.start());
+  ASSERT_TRUE(raised.runs_until_over());
+  EXPECT_EQ(first_round(raised), last + 1);
 }
 
 TEST_F(APeer, only_warns_of_a_budget_unless_it_is_to_drain) {
@@ -326,6 +367,27 @@ TEST_F(APeer, leaves_after_the_round_when_it_is_asked) {
   EXPECT_EQ(process.peer.failure(), "");
   process.peer.farewell();
   EXPECT_EQ(process.shown.events.back().why, process.peer.view().ended);
+}
+
+TEST_F(APeer, that_leaves_last_copies_the_checkpoint_that_it_makes_then) {
+  Options given = options({}, 1'000'000);
+  given.session.anchor = true;
+  given.session.run.checkpoint = {
+      .folder = folder_ + "/own", .every = 1'000'000, .to = folder_ + "/away", .logs = false};
+  Process process(loop_, std::move(given));
+  ASSERT_TRUE(process.peer.start());
+  ASSERT_TRUE(process.runs_until_round(2));
+  process.peer.leave();
+  ASSERT_TRUE(process.runs_until_over());
+  process.peer.farewell();
+  const auto copied = std::ranges::find_if(process.shown.events, [](const world::Event& event) {
+    const auto* copy = event.as<event::Copy>();
+    return copy && copy->cause == event::Cause::none;
+  });
+  ASSERT_NE(copied, process.shown.events.end());
+  EXPECT_EQ(copied->round, process.peer.view().round);
+  EXPECT_FALSE(std::filesystem::is_empty(folder_ + "/away"));
+  EXPECT_TRUE(process.peer.finished_work());
 }
 
 TEST_F(APeer, that_is_asked_to_leave_before_it_begins_writes_nothing) {

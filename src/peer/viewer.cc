@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 #include "host/system/calendar.h"
@@ -12,6 +13,18 @@ namespace tw::peer {
 namespace {
 
 constexpr Duration kBetweenBoards = std::chrono::seconds(1);
+constexpr Duration kLastBoardTakes = std::chrono::milliseconds(100);
+
+/// Whether it asks for the board after that of its last answer, and the query without that: "all&next",
+/// "next".
+bool takes_next(const std::string& path, std::string& query) {
+  constexpr std::string_view kNext = "next";
+  if (path != "/board.json" || !query.ends_with(kNext)) return false;
+  const std::string rest = query.substr(0, query.size() - kNext.size());
+  if (!rest.empty() && !rest.ends_with('&')) return false;
+  query = rest.substr(0, rest.size() - (rest.empty() ? 0 : 1));
+  return true;
+}
 
 }  // namespace
 
@@ -40,7 +53,9 @@ std::string Viewer::how_to_watch() const {
 }
 
 host::WebAnswer Viewer::answer(const host::WebRequest& request) {
-  monitor::WebContent content = routes_.content(request.path, request.query, loop_.now());
+  std::string query = request.query;
+  if (takes_next(request.path, query) && !request.waited) return {.waits = true};
+  monitor::WebContent content = routes_.content(request.path, query, loop_.now());
   // What was published when somebody last looked is old.
   if (content.events && server_->followers() == 0) publish();
   host::WebAnswer answer{.status = content.status,
@@ -54,6 +69,12 @@ host::WebAnswer Viewer::answer(const host::WebRequest& request) {
 void Viewer::publish() {
   const std::string id = fmt::format("{}.{}", began_unix_s_, ++events_);
   server_->publish(id, routes_.event_of(id, loop_.now()));
+}
+
+void Viewer::say_goodbye() {
+  routes_.forget();
+  if (server_->followers() > 0) publish();
+  loop_.run_until([this] { return server_->flushed(); }, kLastBoardTakes);
 }
 
 void Viewer::beat() {

@@ -18,8 +18,8 @@ namespace tw::peer {
 /// Loop thread; the loop outlives it.
 class Viewer {
  public:
-  /// board: the run as it is now, or why it is not known; called on the loop thread, once a second at most,
-  /// and not without viewers. Errors of WebServer::open.
+  /// board: the run as it is now, or why it is not known; called on the loop thread, once a second at most
+  /// (and by say_goodbye), and not without viewers. Errors of WebServer::open.
   static Result<std::unique_ptr<Viewer>> open(host::Loop& loop, host::WebOptions options,
                                               std::function<Result<monitor::Board>()> board);
 
@@ -31,6 +31,9 @@ class Viewer {
 
   /// For a terminal: the address, and beyond this machine, on two more lines, what a viewer needs besides.
   std::string how_to_watch() const;
+
+  /// Sends all viewers the board as it is now. Runs the loop until they have it, for 100 ms at most.
+  void say_goodbye();
 
  private:
   Viewer(host::Loop& loop, std::function<Result<monitor::Board>()> board);

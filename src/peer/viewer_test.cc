@@ -73,6 +73,32 @@ TEST_F(View, tells_followers_boards_that_differ) {
   EXPECT_LE(made, 4);
 }
 
+TEST_F(View, says_goodbye_with_the_board_as_it_is) {
+  open();
+  viewer->say_goodbye();
+  EXPECT_EQ(made, 0) << "nobody looks";
+  EXPECT_EQ(get({.url = viewer->url() + "board.json?all"}).status, 200);
+  board.complete = true;  // after what was shown a moment ago
+  std::optional<Result<world::HttpAnswer>> last;
+  http.request({.url = viewer->url() + "board.json?all&next"},
+               [&](Result<world::HttpAnswer> came) { last = std::move(came); });
+  for (int tries = 0; !last && tries < 1000; ++tries) {
+    loop.run_until([&] { return last.has_value(); }, std::chrono::milliseconds(10));
+    viewer->say_goodbye();
+  }
+  ASSERT_TRUE(last && *last);
+  const auto shown = monitor::board_from_json(last->value().body);
+  ASSERT_TRUE(shown) << shown.error().message;
+  EXPECT_TRUE(shown.value().complete);
+}
+
+TEST_F(View, answers_within_a_second_who_waits_for_the_next_board) {
+  open();
+  EXPECT_EQ(get({.url = viewer->url() + "board.json?next"}).status, 200);
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(get({.url = viewer->url() + "board.json?nonsense&next"}).status, 400);
+}
+
 TEST_F(View, beyond_this_machine_wants_a_token_and_is_known_by_its_key) {
   const auto run = host::Authority::create("words");
   const auto token = [&](wire::Role role) {

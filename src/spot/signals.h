@@ -44,6 +44,9 @@ class Signals {
   /// SIGINT has come: the user of this process wants it to end, not to come back.
   bool interrupted() const { return interrupted_; }
 
+  /// SIGTERM has come.
+  bool terminated() const { return terminated_.has_value(); }
+
  private:
   Said terminate(Instant now);
   Said notice(Instant now, const char* name) const;

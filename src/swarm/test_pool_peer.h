@@ -39,10 +39,11 @@ struct PoolPeer {
   Instant begins_at = kNever;    ///< when the state of others will be here
   Instant handed_at = kNever;    ///< when its sums will be on their way to a custodian
 
-  /// The update of its last record, unless nobody is there to do it.
+  /// The update of its last record, if there is one and somebody to do it.
   void apply(Instant now) const {
+    if (thread_is_away || applied.empty()) return;
     const wire::Record& last = applied.back();
-    if (!thread_is_away) swarm->applied(now, last.round, parameters_after(last));
+    swarm->applied(now, last.round, parameters_after(last));
   }
 };
 

@@ -33,6 +33,13 @@ std::string size_of_it(const Wait& wait) {
   return wait.total == 0 ? "" : ": " + megabytes(wait.total) + " MB";
 }
 
+std::string words_of_copying(const Wait& wait) {
+  const std::string what =
+      wait.round == 0 ? "a checkpoint" : fmt::format("the checkpoint of round {}", wait.round);
+  const std::string far = wait.done > 0 ? transferred(wait) : size_of_it(wait);
+  return fmt::format("copying {} to {}{}", what, wait.place, far);
+}
+
 std::string steps_done(const Wait& wait, std::string_view what) {
   return wait.total == 0 ? "" : fmt::format(": {} of {} {}", wait.done, wait.total, what);
 }
@@ -76,6 +83,8 @@ std::string what_is_due(const Wait& wait) {
       return "the commit of the round";
     case Wait::Kind::members:
       return "any member of the run to answer";
+    case Wait::Kind::link:
+      return "a link to it, which leads the run";
     case Wait::Kind::beginning:
       return "the first round to begin";
     case Wait::Kind::founder:
@@ -118,6 +127,8 @@ std::string words_of_own_work(const Wait& wait) {
       return "saving a checkpoint" + size_of_it(wait);
     case Wait::Kind::loading:
       return "loading a checkpoint";
+    case Wait::Kind::copying:
+      return words_of_copying(wait);
     default:
       return {};
   }

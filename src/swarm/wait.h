@@ -31,6 +31,7 @@ struct Wait {
     work,        ///< of the leader, or its call of the plan
     commit,      ///< of the leader
     members,     ///< to be reachable again; unanswered: the first of them
+    link,        ///< to it: the others are linked with it, which leads; unanswered: its address
     beginning,   ///< of the first round
     founder,     ///< the same, but none of `peers` begins the run; unanswered: an address of the token
     offers,      ///< of the state, or of a missed mean
@@ -56,9 +57,10 @@ struct Wait {
     freezing,      ///< copies the state for a joiner or a checkpoint; total: bytes
     saving,        ///< a checkpoint; total: bytes
     loading,       ///< a checkpoint
+    copying,       ///< the checkpoint of `round` (0: not known) to `place`; done, total: bytes
   };
 
-  static constexpr Kind kLast = Kind::loading;
+  static constexpr Kind kLast = Kind::copying;
 
   /// Failed dials to one address.
   struct Unanswered {
@@ -88,6 +90,7 @@ struct Wait {
   std::optional<Duration> left{};  ///< see the kinds
   std::optional<Unanswered> unanswered{};
   std::optional<Past> past{};
+  std::string place{};
 
   bool operator==(const Wait&) const = default;
 };

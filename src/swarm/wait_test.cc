@@ -49,6 +49,13 @@ TEST(Wait, tells_how_far_it_has_come) {
   state.bytes_per_s = 2.1e8;
   EXPECT_EQ(text_of(state), "waiting for peer 1: the state of the run, 300.0 of 1020.0 MB at 210.0 MB/s");
   EXPECT_EQ(text_of({.kind = Wait::Kind::saving, .total = 2'500'000}), "saving a checkpoint: 2.5 MB");
+  Wait copy{.kind = Wait::Kind::copying, .place = "s3://bucket/run"};
+  EXPECT_EQ(text_of(copy), "copying a checkpoint to s3://bucket/run");
+  copy.round = 3;
+  copy.total = 12'000'000;
+  EXPECT_EQ(text_of(copy), "copying the checkpoint of round 3 to s3://bucket/run: 12.0 MB");
+  copy.done = 2'100'000;
+  EXPECT_EQ(text_of(copy), "copying the checkpoint of round 3 to s3://bucket/run, 2.1 of 12.0 MB");
 }
 
 TEST(Wait, says_what_others_do_for_slow_peers) {

@@ -59,6 +59,7 @@ void Replica::resume(Instant now) {
   go_to(State::resuming);
   base_ = Base::own;
   since_ = now;
+  struggles_since_ = now;
 }
 
 void Replica::begin(const Digest& parameters) {
@@ -88,6 +89,7 @@ void Replica::applied(Round round, const Digest& parameters) {
 void Replica::catch_up(Instant now, Behind behind, bool settled, const Others& others) {
   since_ = now;
   base_ = behind == Behind::differs ? Base::differs : Base::own;
+  if (ground_.lost() == 0) struggles_since_ = now;
   ground_.step_back();
   if (settled) return begin_to_fetch(now, others);
   go_to(State::settling);

@@ -139,10 +139,16 @@ class Replica {
 
   wire::CatchingUp progress_of_catching_up() const { return {ground_.lost(), fetch_.pieces()}; }
 
-  /// True if it lost ground so often, though the others waited, that it will never be a member.
-  bool is_too_slow() const { return ground_.lost() >= kLostForGood; }
+  /// True if it lost ground so often and for so long, though the others waited, that it will never be a
+  /// member. Time until a call with lacks_link does not count: no bandwidth helps without that link.
+  bool is_too_slow(Instant now, bool lacks_link) {
+    if (lacks_link) struggles_since_ = now;
+    return ground_.lost() >= kLostForGood && now - struggles_since_ >= kStrugglesAtMost;
+  }
 
   static constexpr std::uint32_t kLostForGood = 100;
+  /// The others wait for it as long (swarm/straggler_policy.h). A hundred short rounds say nothing.
+  static constexpr Duration kStrugglesAtMost = std::chrono::minutes(10);
 
   FetchProgress progress() const { return fetch_.progress(); }
 
@@ -212,6 +218,7 @@ class Replica {
   Ground ground_;
   Base base_ = Base::own;
   Instant since_{};
+  Instant struggles_since_{};
   std::vector<Round> differed_;
   Instant asked_at_{};
   bool holds_chunks_ = false;

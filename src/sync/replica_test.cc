@@ -96,6 +96,23 @@ TEST_F(Pair, take_the_state_then_the_mean_that_was_decided_meanwhile) {
   EXPECT_EQ(0U, member.held_bytes()) << "it was told that nothing more is needed";
 }
 
+// Rounds of 0.1 s go on without a peer whose link to the leader is broken for a while.
+TEST_F(Pair, is_too_slow_once_it_has_lost_ground_a_hundred_times_and_for_ten_minutes) {
+  commit_up_to(5);
+  for (std::uint32_t i = 0; i <= Replica::kLostForGood; ++i) {
+    newcomer.catch_up(now, Behind::rounds, true, all());
+    ASSERT_TRUE(newcomer.come_to(now, {records[5], {}}, all()));
+    now += 100ms;
+  }
+  EXPECT_EQ(Replica::kLostForGood, newcomer.progress_of_catching_up().lost_ground);
+  EXPECT_FALSE(newcomer.is_too_slow(now, false));
+  now += Replica::kStrugglesAtMost;
+  EXPECT_TRUE(newcomer.is_too_slow(now, false));
+  EXPECT_FALSE(newcomer.is_too_slow(now, true)) << "the cause is the link";
+  EXPECT_FALSE(newcomer.is_too_slow(now + Replica::kStrugglesAtMost - 1ms, false));
+  EXPECT_TRUE(newcomer.is_too_slow(now + Replica::kStrugglesAtMost, false));
+}
+
 TEST_F(Pair, take_the_state_again_when_it_cannot_be_used) {
   commit_up_to(2);
   newcomer.catch_up(now, Behind::rounds, true, all());

@@ -258,6 +258,10 @@ TEST_F(BadInput, to_the_report_is_a_broken_line_with_its_place) {
   std::filesystem::create_directories(path("out"));
   std::ofstream(path("out/events-1.jsonl")) << "not json\n{}\n";
   expect({{"report", path("out")}, 2, {"events-1.jsonl:1:"}});
+  const std::string head = R"({"t":1.5,"time":"2026-01-02T03:04:05Z","peer":1,"round":1,"phase":"commit")";
+  std::ofstream(path("out/events-1.jsonl")) << head << ",\"samples\":[]}\n";
+  expect({{"report", path("out")}, 2, {"events-1.jsonl:1:"}});
+  expect({{"report", path("out"), "--csv", path("tables")}, 2, {"events-1.jsonl:1:"}});
 }
 
 /// Sends raw bytes to a peer and reads until it closes, or for a second.

@@ -61,11 +61,12 @@ TEST_F(CatalogTest, prices_are_as_old_as_their_own_date_says_not_as_their_file) 
   const std::string own =
       write("own.csv",
             "provider,region,gpu,purchase,usd_per_h,as_of\nlab,here,T9,spot,1,2024-03-01\n"
-            "lab,there,T9,spot,2,\n");
+            "lab,there,T9,spot,2,\nlab,later,T9,spot,3,2124-01-01\n");
   Program mine = tw({"catalog", "list", "--gpu", "T9", "--offers", own, "--catalog", "built-in"}, "mine");
   EXPECT_EQ(mine.wait(), 0) << mine.output();
   EXPECT_THAT(mine.output(), testing::ContainsRegex("lab:here.* days old"));
   EXPECT_THAT(mine.output(), testing::ContainsRegex("lab:there.* undated "));
+  EXPECT_THAT(mine.output(), testing::ContainsRegex("lab:later.* [0-9]+ days ahead "));
 }
 
 TEST_F(CatalogTest, fetches_how_often_aws_takes_spot_machines) {

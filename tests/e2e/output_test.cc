@@ -87,6 +87,12 @@ TEST_F(Output, names_the_nearest_command_and_option_after_a_typo) {
   Program command({"repot", path("run")}, {.output = path("command.txt")});
   EXPECT_EQ(command.wait(), 2);
   EXPECT_THAT(content_of(path("command.txt")), HasSubstr("repot: no such command; did you mean \"report\"?"));
+  Program help({"help"}, {.output = path("help.txt")});
+  EXPECT_EQ(help.wait(), 2);
+  EXPECT_THAT(content_of(path("help.txt")), HasSubstr("help: no such command; did you mean \"tw --help\"?"));
+  Program version({"-v"}, {.output = path("version.txt")});
+  EXPECT_EQ(version.wait(), 2);
+  EXPECT_THAT(content_of(path("version.txt")), HasSubstr("tw: unknown argument -v"));
   Program option({"plan", "job.yaml", "--methd", "deepvm"}, {.output = path("option.txt")});
   EXPECT_EQ(option.wait(), 2);
   EXPECT_THAT(content_of(path("option.txt")),

@@ -302,6 +302,7 @@ TEST_F(Peers, train_on_when_there_is_no_room_for_checkpoints) {
   Program program(words, {.output = path("full.txt"), .largest_file_bytes = 200'000, .program = TW_TOY});
   EXPECT_EQ(program.wait(), 1) << "the last checkpoint that was promised is missing";
   EXPECT_TRUE(program.says("round 2: no checkpoint, training goes on: ")) << program.output();
+  EXPECT_TRUE(program.says("round 6: no checkpoint: ")) << program.output();
   EXPECT_TRUE(program.says("checkpoints/round-000002")) << program.output();
   EXPECT_EQ(last_round(1), 6U);
   EXPECT_TRUE(checkpoints().empty());

@@ -84,10 +84,10 @@ TEST_F(PlannerTest, profile_names_what_it_cannot_measure) {
     options.insert(options.end(), command.begin(), command.end());
     return tw(options, "profile");
   };
-  for (const std::string name : {"a@b", "a@b:c;1xd"}) {
+  for (const std::string name : {"a@b", "a@b:c;1xd", "my box"}) {
     Program odd = profile({"--name", name}, toy_words("20"));
     EXPECT_EQ(odd.wait(), 2);
-    EXPECT_THAT(odd.output(), HasSubstr("--name " + name + ": expected a name"));
+    EXPECT_THAT(odd.output(), HasSubstr("--name " + name + ": expected a name that tw knows, or one with"));
   }
   const std::vector<std::string> unseen{"touch", path("ran")};
   Program nowhere = profile({"--out", path("no/such.yaml")}, unseen);
@@ -100,7 +100,8 @@ TEST_F(PlannerTest, profile_names_what_it_cannot_measure) {
   Program failing = profile({}, {"sh", "-c", "echo no data here; exit 7"});
   EXPECT_EQ(failing.wait(), 7);
   EXPECT_THAT(failing.output(), HasSubstr("no data here"));
-  EXPECT_THAT(failing.output(), HasSubstr("ended with exit code 7"));
+  EXPECT_THAT(failing.output(), HasSubstr("process 1 ended with exit code 7"));
+  EXPECT_THAT(failing.output(), HasSubstr("nothing was measured"));
   Program brief = profile({}, toy_words("4"));
   EXPECT_EQ(brief.wait(), 1);
   EXPECT_THAT(brief.output(), HasSubstr("4 rounds were trained, and at least 6 are needed"));

@@ -114,6 +114,8 @@ TEST_F(Up, starts_a_plan_once_brings_back_what_was_lost_and_follows_another_plan
   EXPECT_TRUE(summary.identical) << summary.difference;
   ASSERT_EQ(summary.lost.size(), 1U);
   EXPECT_EQ(summary.lost[0].peer, PeerId{2000});
+  std::ofstream(state("logs/events-9000.jsonl")) << "no log\nat all\n";
+  EXPECT_THAT(command({"status", "words"}), HasSubstr("progress is not known: "));
 }
 
 TEST_F(Up, starts_the_program_of_the_run_file_and_passes_its_exit_codes_through) {
@@ -164,6 +166,19 @@ TEST_F(Up, goes_on_from_its_checkpoint_when_each_peer_was_lost_before_the_other_
   EXPECT_TRUE(contributes(1001));
   EXPECT_TRUE(contributes(2001));
   EXPECT_THAT(command({"logs", "words", "p1"}), HasSubstr("resumed from round"));
+  EXPECT_THAT(content_of(state("state.json")), HasSubstr("\"founder\": 1,")) << "of the first start";
+}
+
+TEST_F(Up, keeps_no_run_going_whose_peers_ended_with_other_parameters_and_says_so) {
+  std::ofstream(path("run.yaml")) << "training: {target_batch_size: 64, rounds: 9}\n"
+                                  << "program: {command: [sh, -c, \"echo differs >$TRADEWIND_VERDICT\"]}\n";
+  Program keeper = tw({"up", path("PLAN.yaml"), "--on", "local", "--name", "words", "--keep", "--every", "1s",
+                       "--state", path("state")},
+                      "keeper");
+  EXPECT_EQ(keeper.wait(), 1);
+  EXPECT_THAT(keeper.output(), HasSubstr("run words has ended; exit code 2 of p1 p2 p3: tw logs words "));
+  EXPECT_EQ(keeper.output().find("started again"), std::string::npos) << keeper.output();
+  EXPECT_THAT(command({"status", "words"}, 1), HasSubstr("exit code 2 of p1 p2 p3"));
 }
 
 TEST_F(Up, takes_folders_of_the_run_file_as_those_beside_it) {

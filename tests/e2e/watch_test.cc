@@ -75,6 +75,22 @@ TEST_F(Watch, any_peer_shows_the_run_and_another_program_shows_it_on) {
   EXPECT_TRUE(shows_round(url_of(watcher), 3)) << watcher.output();
 }
 
+TEST_F(Watch, of_a_peer_shows_the_end_of_its_run_for_good) {
+  constexpr Round kRounds = 1000;
+  const std::string run = write_run({.rounds = kRounds});
+  Program alone = peer(run, 1, {"watch=127.0.0.1:0"});
+  const Program watcher = tw({"watch", url_of(alone)}, "watcher");
+  ASSERT_TRUE(shows_round(url_of(watcher), 1)) << watcher.output();
+  ASSERT_EQ(alone.wait(120s), 0) << alone.output();
+  ASSERT_TRUE(shows_round(url_of(watcher), kRounds)) << watcher.output();
+  const auto board = board_at(url_of(watcher));
+  ASSERT_TRUE(board);
+  EXPECT_TRUE(board->complete);
+  ASSERT_EQ(board->peers.size(), 1U);
+  EXPECT_EQ(board->peers[0].state, monitor::PeerState::left);
+  EXPECT_THAT(get(url_of(watcher) + "/metrics"), HasSubstr("\ntw_run_over 1\n"));
+}
+
 TEST_F(Watch, a_folder_of_logs_is_shown_while_they_grow_and_after) {
   const std::string run = write_run({.rounds = 5});
   Program local =

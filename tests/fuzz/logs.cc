@@ -52,6 +52,11 @@ void logs(Input& input) {
   const std::string written = to_json_line(entry.value());
   const Result<monitor::LogEntry> again = monitor::parse_json_line(written);
   TW_CHECK(again && to_json_line(again.value()) == written);
+  const Result<monitor::LogEntry> head = monitor::parse_json_line(written, monitor::Phases());
+  TW_CHECK(head && head.value().writer == entry.value().writer);
+  const world::Event &one = head.value().event, &other = again.value().event;
+  TW_CHECK(one.at == other.at && one.round == other.round && one.phase() == other.phase());
+  TW_CHECK(one.peer == other.peer && head.value().unix_nanos == again.value().unix_nanos);
 }
 
 }  // namespace tw::fuzz

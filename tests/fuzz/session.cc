@@ -116,7 +116,7 @@ class SessionStory final : public train::SessionObserver {
         options_(draw(input, material_)),
         run_(run_digest(options_.run, parameter_count(model_))),
         network_(material_),
-        session_({clock_, network_, files_, compute_, disk_, events_}, options_, model_, this) {
+        session_({clock_, network_, files_, compute_, disk_, disk_, events_}, options_, model_, this) {
     material_.segments = 4;
     material_.payloads = {encoded_bytes(options_.run.codec, 2), encoded_bytes(options_.run.codec, 1), 16, 8};
     material_.records.front().run = run_;

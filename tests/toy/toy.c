@@ -181,8 +181,8 @@ static int exit_code_of(tw_peer* peer, int status) {
                    : strstr(view, "\"ending\":\"interrupted\"")      ? kInterrupted
                    : strstr(view, "\"ending\":\"lost\"")             ? kWrongOrLost
                    : strstr(view, "\"ending\":\"complete\"") == NULL ? kFailed
+                   : strstr(view, "\"differs\":\"\"") == NULL        ? kWrongOrLost
                    : strstr(view, "\"unsaved\":\"\"") == NULL        ? kFailed
-                   : strstr(view, "\"differs\":\"\"") == NULL        ? kFailed
                                                                      : 0;
   tw_free(view);
   return code;

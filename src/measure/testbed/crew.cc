@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "host/identity/authority.h"
+#include "launch/exit_codes.h"
 #include "measure/bench/bench_peer.h"
 #include "measure/bench/watch.h"
 #include "monitor/report/report.h"

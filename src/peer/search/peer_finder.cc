@@ -42,12 +42,12 @@ PeerFinder::PeerFinder(host::Loop& loop, const Options& options, const std::stri
       calls_(std::move(calls)),
       files_(MeetingPlace::kEffort, [this] { return hurry_.load(); }),
       known_(options.out.empty() ? options.run_folder : options.out, options.session.self, training),
-      rendezvous_({.has_folder = !options.session.meets_in.empty(),
+      rendezvous_({.has_folder = !options.session.meeting.place.empty(),
                    .announces = !address.empty(),
                    .seed = host::OsRandom().next()}),
       thread_(loop, [this](const std::string& what) { calls_.say("the search for peers failed: " + what); }) {
-  if (!options.session.meets_in.empty())
-    place_.emplace(files_, options.session.meets_in,
+  if (!options.session.meeting.place.empty())
+    place_.emplace(files_, options.session.meeting.place,
                    MeetingPlace::Self{*options.token, *options.tls, training, options.session.self},
                    host::now_unix_s);
 }
@@ -114,9 +114,11 @@ void PeerFinder::found(const MeetingPlace::Found& found) {
     line = fmt::format("nobody of the run answers: dials peers that {} shows alive: {}", place_->folder(),
                        addresses_of(others));
     calls_.dial(others);
-  } else if (searches_ && found.peers.empty()) {
-    line = fmt::format("nobody of the run answers, and {} shows nobody alive ({} notices have expired)",
-                       place_->folder(), found.expired);
+  } else {
+    calls_.looked();
+    if (searches_ && found.peers.empty())
+      line = fmt::format("nobody of the run answers, and {} shows nobody alive ({} notices have expired)",
+                         place_->folder(), found.expired);
   }
   if (!line.empty() && line != told_) calls_.say(line);
   told_ = line;

@@ -26,6 +26,7 @@ class PeerFinder {
  public:
   struct Calls {
     std::function<void(const std::vector<wire::Member>&)> dial;
+    std::function<void()> looked;  ///< the folder was read, and shows nobody to dial
     Warn say;
   };
 

@@ -116,6 +116,24 @@ TEST(ReturnStory, goes_on_from_the_newest_checkpoint_whichever_disk_holds_it) {
     ADD_FAILURE() << violation.checker << ": " << violation.message;
 }
 
+/// Others may have its state: it neither begins a second history nor says that the run is lost.
+TEST(ReturnStory, of_a_peer_that_cannot_look_for_others_ends_with_that_reason) {
+  WorldOptions options = small_world({{"here", 1, 60, 100 * kMbit, 100 * kMbit}}, 400);
+  options.unasked = "s3://bucket/peers: timed out";
+  World world(options);
+  const PeerId peer = world.add_peer({0, 60, {100 * kMbit, 100 * kMbit}});
+  world.run_until(world.now() + 4s);
+  world.kill(peer, Death::clean);
+  world.relaunch(peer);
+  world.run_until(world.now() + 20s);
+  EXPECT_THAT(text_of(world.view(peer).waiting),
+              testing::HasSubstr("then it ends: whether a peer of the run lives is not known: s3://bucket/"));
+  world.run_until(world.now() + 20s);
+  EXPECT_EQ(world.view(peer).failure,
+            "whether a peer of the run lives is not known: s3://bucket/peers: timed out");
+  EXPECT_EQ(world.view(peer).ending, train::Ending::unreached) << "another start may reach one";
+}
+
 /// A machine stands still for longer than the others wait, and another process comes in its place.
 TEST(ReturnStory, of_a_member_that_was_replaced_while_it_stood_still_ends_with_the_reason) {
   World world(small_world({{"here", 3, 60, 100 * kMbit, 100 * kMbit}}, 400));

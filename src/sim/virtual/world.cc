@@ -184,6 +184,7 @@ void World::begin(PeerId self, const PeerSpec& spec, std::unique_ptr<VirtualFile
     session.join = again->join;
     session.past = train::Past::begun;
     session.past_found = "it ran before";
+    session.meeting.unasked = options_.unasked;
   }
   nodes_.push_back(std::make_unique<Node>(*this, self, spec, std::move(files), part));
   Node& added = *nodes_.back();
@@ -197,7 +198,15 @@ void World::begin(PeerId self, const PeerSpec& spec, std::unique_ptr<VirtualFile
     paths_.lay(other, added.port.number(), draw_path(options_, spec.site, there, random_));
   }
   added.last_progress = scheduler_.now();
-  const train::Doors doors{added.clock, added.port, added.door, added.compute, added.disk, added.events};
+  const train::Doors doors{
+      .clock = added.clock,
+      .network = added.port,
+      .files = added.door,
+      .compute = added.compute,
+      .disk = added.disk,
+      .copier = added.disk,  // a copy takes no longer than a save
+      .events = added.events,
+  };
   train::SessionObserver* observer = part == Part::peer ? &added.witness : nullptr;
   added.session = std::make_unique<train::Session>(doors, session, added.trainer, observer);
   const Result<std::string> address = added.session->start();

@@ -44,6 +44,7 @@ struct WorldOptions {
   std::vector<std::string> checkers;        ///< of checker_names(); empty: all
   /// Whether this peer cannot read the sample because its store fails. Empty: all can.
   std::function<bool(PeerId, std::uint64_t sample)> lacks{};
+  std::string unasked{};  ///< train::Meeting::unasked of a process that is relaunched
 };
 
 /// Peers (a session, its doors and a synthetic trainer each) on one virtual network, watched by all checkers.

@@ -73,6 +73,9 @@ class Learner {
   /// Executor::deserted_for of the compute thread.
   virtual Duration deserted_for() const { return {}; }
 
+  /// Whether others are here that could do this peer's part. A program that is alone is waited for.
+  virtual void set_company(bool /*is_here*/) {}
+
   /// Called when the compute thread reaches this job.
   virtual void knock(Done<Unit> done) = 0;
 

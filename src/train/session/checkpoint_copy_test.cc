@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
 #include <map>
+#include <utility>
 
 #include "sync/test_state.h"
 #include "train/session/checkpoints.h"
@@ -68,6 +70,7 @@ class Shelves final : public world::Files {
     std::vector<std::string> names;
     for (const auto& [path, bytes] : files)
       if (path.starts_with(folder + "/")) names.push_back(path.substr(folder.size() + 1));
+    if (const auto then = std::exchange(after_list, {})) then();
     return names;
   }
 
@@ -79,6 +82,7 @@ class Shelves final : public world::Files {
   std::map<std::string, int> writes;  ///< by folder
   std::string away;
   bool torn = false;
+  std::function<void()> after_list;  ///< once
 
  private:
   bool gone(const std::string& path) const { return !away.empty() && path.starts_with(away); }
@@ -106,7 +110,7 @@ class CheckpointCopy : public ::testing::Test {
   Checkpoints checkpoints(bool anchor = true, const std::string& to = "away") {
     return {{.folder = "own", .every = 1, .keep = 2, .to = to},
             {"7", {}, anchor},
-            {clock, files, disk, waits, [] {}}};
+            {clock, files, disk, copier, waits, [] {}}};
   }
 
   void save(Checkpoints& checkpoints, Round round) {
@@ -125,7 +129,7 @@ class CheckpointCopy : public ::testing::Test {
              : copied.value() ? "round " + std::to_string(copied.value()->round)
                               : "nothing";
     });
-    disk.run_all();
+    copier.run_all();
     return text;
   }
 
@@ -181,7 +185,7 @@ class CheckpointCopy : public ::testing::Test {
   Round begun = 0;
   MovedClock clock;
   Shelves files;
-  DiskQueue disk;
+  DiskQueue disk, copier;
   Waits waits;
 };
 
@@ -222,6 +226,43 @@ TEST_F(CheckpointCopy, is_tried_again_after_a_minute_and_after_the_next_checkpoi
   clock.time += Checkpoints::kRetry - 1s;
   EXPECT_EQ(copy(own), "not due");
   clock.time += 1s;
+  EXPECT_EQ(copy(own), "round 2");
+}
+
+TEST_F(CheckpointCopy, holds_up_no_checkpoint_and_those_that_overtake_it_go_as_one) {
+  Checkpoints own = checkpoints();
+  save(own, 1);
+  std::vector<Round> copied;
+  const auto begin = [&] {
+    own.copy(sync::sample::kRun,
+             [&](const Checkpoints::Copied& record, Duration) { copied.push_back(record.value()->round); });
+  };
+  begin();
+  EXPECT_EQ(waits.copies().current(), (swarm::Wait{.kind = swarm::Wait::Kind::copying,
+                                                   .round = 1,
+                                                   .total = sync::sample::image(records[1]).bytes(),
+                                                   .place = "away"}));
+  copier.jobs.front().run();
+  for (Round round : {2, 3, 4}) save(own, round);
+  EXPECT_THAT(rounds("own"), ElementsAre(3, 4)) << "each was saved at once";
+  EXPECT_TRUE(own.is_copying());
+  EXPECT_FALSE(own.copy_is_due()) << "one after the other";
+  copier.jobs.front().done(1min);
+  copier.jobs.pop_front();
+  ASSERT_TRUE(own.copy_is_due());
+  begin();
+  copier.run_all();
+  EXPECT_THAT(copied, ElementsAre(1, 4));
+  EXPECT_FALSE(own.copy_is_due());
+  EXPECT_EQ(waits.copies().current(), swarm::Wait{});
+}
+
+TEST_F(CheckpointCopy, is_of_the_one_that_replaced_the_only_one_while_the_folder_was_read) {
+  Checkpoints own{{.folder = "own", .every = 1, .keep = 1, .to = "away"},
+                  {"7", {}, true},
+                  {clock, files, disk, copier, waits, [] {}}};
+  save(own, 1);
+  files.after_list = [&] { save(own, 2); };
   EXPECT_EQ(copy(own), "round 2");
 }
 
@@ -286,8 +327,9 @@ TEST_F(CheckpointCopy, is_loaded_by_every_peer_that_has_none_or_one_of_a_history
 }
 
 TEST_F(CheckpointCopy, of_the_next_round_is_due_once_a_peer_took_a_history_with_fewer_rounds) {
-  Checkpoints own{
-      {.folder = "own", .every = 100, .keep = 2}, {"7", {}, false}, {clock, files, disk, waits, [] {}}};
+  Checkpoints own{{.folder = "own", .every = 100, .keep = 2},
+                  {"7", {}, false},
+                  {clock, files, disk, copier, waits, [] {}}};
   save(own, 5);
   own.took_state(records[6]);
   EXPECT_FALSE(own.is_due(records[7])) << "its own one may be of that history";
@@ -354,7 +396,8 @@ TEST_F(CheckpointCopy, that_is_damaged_is_no_matter_where_the_own_one_of_its_rou
 }
 
 TEST_F(CheckpointCopy, by_time_is_due_after_five_minutes_or_when_it_takes_two_percent_of_the_time) {
-  Checkpoints own{{.folder = "own", .interval = 5min}, {"7", {}, false}, {clock, files, disk, waits, [] {}}};
+  Checkpoints own{
+      {.folder = "own", .interval = 5min}, {"7", {}, false}, {clock, files, disk, copier, waits, [] {}}};
   EXPECT_FALSE(own.is_due(records[1]));
   clock.time += 5min;
   EXPECT_TRUE(own.is_due(records[1]));

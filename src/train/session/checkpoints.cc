@@ -17,17 +17,6 @@ namespace tw::train {
 
 namespace {
 
-// owners: the jobs
-using Stores = std::pair<std::shared_ptr<sync::CheckpointStore>, std::shared_ptr<sync::CheckpointStore>>;
-
-Checkpoints::Copied copy_newest(const Stores& stores, const Digest& run) {
-  TW_TRY(const auto newest, stores.first->load_newest(run));
-  if (!newest) return std::optional<wire::Record>();
-  const sync::StateImage& image = newest->image;
-  TW_TRY(stores.second->save(image, newest->origin, newest->begun));
-  return std::optional(image.record);
-}
-
 using Found = Result<sync::FoundCheckpoints>;
 
 const sync::LoadedCheckpoint* newest_of(const Found& found) {
@@ -66,25 +55,39 @@ std::vector<std::string> passed_over_in(const Found& found, const std::string& f
   return sync::passed_over(files, round);
 }
 
+}  // namespace
+
+// The newest one alone: those that it overtook while another copy was under way are not copied.
+Checkpoints::Copied Checkpoints::copy_newest(const Stores& stores, const Digest& run) {
+  auto found = stores.first->load_newest(run);
+  // Where one is kept, a save may have removed it for a newer one since the folder was listed.
+  if (!found || !found.value()) found = stores.first->load_newest(run);
+  TW_TRY(const auto newest, std::move(found));
+  if (!newest) return std::optional<wire::Record>();
+  const sync::StateImage& image = newest->image;
+  const std::lock_guard turn(stores.second->taking_turns);
+  TW_TRY(stores.second->store.save(image, newest->origin, newest->begun));
+  return std::optional(image.record);
+}
+
 // A copy counts as much as an own one. Where the own ones cannot be used a copy is enough, and the other way
 // round; but no newer one is passed over in silence.
-Checkpoints::Loaded load_from(const Stores& stores, const Digest& run) {
+Checkpoints::Loaded Checkpoints::load_from(const Stores& stores, const Digest& run) {
   TW_TRY(stores.first->make_folder());
   if (!stores.second) return stores.first->load_newest(run);
-  Found own = stores.first->find(run), copies = stores.second->find(run);
+  const std::lock_guard turn(stores.second->taking_turns);
+  Found own = stores.first->find(run), copies = stores.second->store.find(run);
   const auto *mine = newest_of(own), *copy = newest_of(copies);
   if (mine == nullptr && copy == nullptr) return refused(own, copies);
   const bool takes_copy = mine == nullptr || (copy != nullptr && sync::is_newer(*copy, *mine));
   sync::FoundCheckpoints& from = (takes_copy ? copies : own).value();
   sync::LoadedCheckpoint& taken = *from.newest;
   taken.skipped = sync::passed_over(from.unusable, taken.image.record.round);
-  const std::string& other = (takes_copy ? stores.first : stores.second)->folder();
+  const std::string& other = (takes_copy ? *stores.first : stores.second->store).folder();
   std::ranges::move(passed_over_in(takes_copy ? own : copies, other, taken),
                     std::back_inserter(taken.skipped));
   return std::move(from.newest);
 }
-
-}  // namespace
 
 Checkpoints::Checkpoints(CheckpointOptions options, const Writer& writer, Surroundings surroundings)
     : options_(std::move(options)),
@@ -92,14 +95,14 @@ Checkpoints::Checkpoints(CheckpointOptions options, const Writer& writer, Surrou
       saved_at_(surroundings_.clock.now()) {
   if (options_.folder.empty()) return;
   const auto store_in = [&](const std::string& folder) {
-    const sync::CheckpointStore::Options store{folder, static_cast<std::size_t>(options_.keep), writer.unique,
-                                               writer.words};
-    // owners: this and disk jobs
-    return std::make_shared<sync::CheckpointStore>(surroundings_.files, store);
+    return sync::CheckpointStore(
+        surroundings_.files, {folder, static_cast<std::size_t>(options_.keep), writer.unique, writer.words});
   };
-  store_ = store_in(options_.folder);
+  store_ = std::make_shared<sync::CheckpointStore>(store_in(options_.folder));  // owners: this and disk jobs
   if (options_.to.empty()) return;
-  copies_ = store_in(options_.to);
+  copied_ = std::make_shared<sync::CheckpointStore>(store_in(options_.folder));  // owners: this and copies
+  copies_ = std::make_shared<Copies>(store_in(options_.to));                     // owners: this and the jobs
+  next_copy_ = {.kind = swarm::Wait::Kind::copying, .place = options_.to};
   if (writer.anchor) copy_ = Copy::due;
 }
 
@@ -107,7 +110,16 @@ bool Checkpoints::is_due(const wire::Record& record) const {
   if (!are_kept()) return false;
   const bool by_rounds = options_.every != 0 && record.round % options_.every == 0;
   const bool again = history_ == History::failed && surroundings_.clock.now() - saved_at_ >= kRetry;
-  return by_rounds || record.last || again || history_ == History::taken || is_due_by_time();
+  const bool waits = history_ == History::taken || history_ == History::owed;
+  return by_rounds || record.last || again || waits || is_due_by_time();
+}
+
+bool Checkpoints::is_time_for(const wire::Record& record) {
+  if (!is_due(record)) return false;
+  if (saves_ == 0 || record.last) return true;
+  // By time it is due when that one has shown how long it takes.
+  if (options_.every != 0 && history_ != History::taken) history_ = History::owed;
+  return false;
 }
 
 bool Checkpoints::is_due_by_time() const {
@@ -137,18 +149,19 @@ bool Checkpoints::asks_for_anchor() {
 }
 
 template <class R>
-void Checkpoints::submit(swarm::Wait what, std::function<R()> run, std::function<void(R&, Duration)> done) {
+void Checkpoints::submit(Thread on, swarm::Wait what, std::function<R()> run,
+                         std::function<void(R&, Duration)> done) {
   TW_CHECK(are_kept());
   const auto result = std::make_shared<std::optional<R>>();  // owners: both halves of the job
-  surroundings_.waits.disk().submitted(surroundings_.clock.now(), std::move(what));
-  surroundings_.disk.submit(
-      {[run = std::move(run), result] { result->emplace(run()); },
-       [this, alive = std::weak_ptr<int>(alive_), done = std::move(done), result](Duration took) {
-         if (alive.expired()) return;
-         surroundings_.waits.disk().finished(surroundings_.clock.now(), took);
-         done(**result, took);
-         surroundings_.then();
-       }});
+  on.work.submitted(surroundings_.clock.now(), std::move(what));
+  on.executor.submit({[run = std::move(run), result] { result->emplace(run()); },
+                      [this, &work = on.work, alive = std::weak_ptr<int>(alive_), done = std::move(done),
+                       result](Duration took) {
+                        if (alive.expired()) return;
+                        work.finished(surroundings_.clock.now(), took);
+                        done(**result, took);
+                        surroundings_.then();
+                      }});
 }
 
 // owners: the job
@@ -158,21 +171,25 @@ void Checkpoints::save(std::shared_ptr<const sync::StateImage> image, Round begu
   newest_ = image->record.round;
   saved_at_ = surroundings_.clock.now();
   history_ = History::saved;
+  ++saves_;
   const swarm::Wait what{
       .kind = swarm::Wait::Kind::saving, .round = image->record.round, .total = image->bytes()};
   const Digest record = digest_of(image->record);
   submit<Status>(
-      what,
+      disk(), what,
       [image = std::move(image), store = store_, origin = origin_, begun] {
         return store->save(*image, origin, begun);
       },
-      [this, record, done = std::move(done)](const Status& saved, Duration took) {
+      [this, record, what, done = std::move(done)](const Status& saved, Duration took) {
+        --saves_;
         took_ = took;
         if (saved.ok()) saved_ = record;
         if (!saved.ok() && history_ == History::saved) history_ = History::failed;
         if (saved.ok() && copy_ != Copy::none) {
-          copy_ = Copy::due;
+          copy_ = is_copying() ? Copy::overtaken : Copy::due;
           copy_from_ = {};
+          next_copy_.round = what.round;
+          next_copy_.total = what.total;
         }
         done(saved, took);
       });
@@ -182,18 +199,18 @@ void Checkpoints::copy(const Digest& run, std::function<void(const Copied&, Dura
   TW_CHECK(copy_is_due());
   copy_ = Copy::under_way;
   submit<Copied>(
-      {.kind = swarm::Wait::Kind::saving},
-      [stores = Stores(store_, copies_), run] { return copy_newest(stores, run); },
+      copier(), next_copy_, [stores = Stores(copied_, copies_), run] { return copy_newest(stores, run); },
       [this, done = std::move(done)](const Copied& copied, Duration took) {
-        if (copy_ == Copy::under_way) copy_ = copied.ok() ? Copy::idle : Copy::due;
-        if (!copied.ok()) copy_from_ = surroundings_.clock.now() + kRetry;
+        const bool again = copy_ == Copy::overtaken;
+        copy_ = again || !copied.ok() ? Copy::due : Copy::idle;
+        if (!copied.ok() && !again) copy_from_ = surroundings_.clock.now() + kRetry;
         done(copied, took);
       });
 }
 
 void Checkpoints::load(const Digest& run, std::function<void(Loaded&)> done) {
   submit<Loaded>(
-      {.kind = swarm::Wait::Kind::loading},
+      disk(), {.kind = swarm::Wait::Kind::loading},
       [stores = Stores(store_, copies_), run] { return load_from(stores, run); },
       [this, done = std::move(done)](Loaded& loaded, Duration) {
         if (loaded.ok() && loaded.value()) newest_ = loaded.value()->image.record.round;
@@ -203,10 +220,12 @@ void Checkpoints::load(const Digest& run, std::function<void(Loaded&)> done) {
 
 void Checkpoints::set_aside(const Digest& run, std::function<void(const Status&)> done) {
   submit<Status>(
-      {.kind = swarm::Wait::Kind::loading},
+      disk(), {.kind = swarm::Wait::Kind::loading},
       [stores = Stores(store_, copies_), run] {
         Status moved = stores.first->set_aside(run);
-        return moved && stores.second ? stores.second->set_aside(run) : moved;
+        if (!moved || !stores.second) return moved;
+        const std::lock_guard turn(stores.second->taking_turns);
+        return stores.second->store.set_aside(run);
       },
       [done = std::move(done)](const Status& moved, Duration) { done(moved); });
 }

@@ -56,8 +56,9 @@ class Later final : public world::Executor {
 class CheckpointsTest : public ::testing::Test {
  protected:
   Checkpoints kept_every(Round rounds, const std::string& folder = "ckpt") {
-    return {
-        {.folder = folder, .every = rounds}, {"1", {}}, {clock, files, disk, waits, [this] { ++pumped; }}};
+    return {{.folder = folder, .every = rounds}, {"1", {}}, {clock, files, disk, disk, waits, [this] {
+                                                               ++pumped;
+                                                             }}};
   }
 
   static wire::Record record_of(Round round, bool last = false) {
@@ -117,6 +118,28 @@ TEST_F(CheckpointsTest, that_failed_do_not_count_and_are_due_again_after_a_while
   EXPECT_FALSE(checkpoints.is_due(record_of(11)));
   clock.time += Checkpoints::kRetry;
   EXPECT_TRUE(checkpoints.is_due(record_of(11)));
+}
+
+TEST_F(CheckpointsTest, wait_for_the_one_that_is_being_saved_except_for_the_last_one) {
+  Checkpoints checkpoints = kept_every(10);
+  sync::StateImage image;
+  image.record = record_of(10);
+  image.chunks = {Blob(std::vector<std::byte>(16))};
+  image.digests = {Digest{1, 2}};
+  EXPECT_TRUE(checkpoints.is_time_for(record_of(10)));
+  checkpoints.save(std::make_shared<const sync::StateImage>(image), 0,  // owners: the job
+                   [](const Status&, Duration) {});
+  EXPECT_FALSE(checkpoints.is_time_for(record_of(11)));
+  EXPECT_FALSE(checkpoints.is_time_for(record_of(20)));
+  EXPECT_FALSE(checkpoints.is_time_for(record_of(30)));
+  EXPECT_TRUE(checkpoints.is_time_for(record_of(31, true)));
+  disk.run_all();
+  EXPECT_TRUE(checkpoints.is_time_for(record_of(31))) << "that of round 30 is owed";
+  image.record = record_of(31);
+  checkpoints.save(std::make_shared<const sync::StateImage>(image), 0,  // owners: the job
+                   [](const Status&, Duration) {});
+  disk.run_all();
+  EXPECT_FALSE(checkpoints.is_time_for(record_of(32)));
 }
 
 TEST_F(CheckpointsTest, say_that_there_is_none) {

@@ -52,12 +52,20 @@ Core::Core(const Doors& doors, SessionOptions of_session, std::unique_ptr<Learne
       observer(sees_decisions),
       worker(std::move(learner), {clock, waits, calls.then, calls.back}),
       facts(options.run, worker.size().parameters),
+      unasked(options.meeting.unasked),
       swarm(swarm_options(options, facts, worker), clock.now()),
       departure(calls.ends) {}
 
 void Core::goes_on_from(Round rounds) {
   begun = rounds;
   swarm.leading().ends_with(last_round());
+}
+
+std::uint64_t Core::written_bytes() const {
+  std::uint64_t bytes = 0;
+  if (stores)
+    for (const auto& [store, use] : stores()) bytes += use.written_bytes;
+  return bytes;
 }
 
 void Core::refuse(event::Cause cause, std::optional<PeerId> peer, std::string why) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -45,6 +46,9 @@ struct Core {
   /// The state that this peer has now is of a run that goes on from so many rounds of one before.
   void goes_on_from(Round rounds);
 
+  /// To stores, so far.
+  std::uint64_t written_bytes() const;
+
   void refuse(event::Cause cause, std::optional<PeerId> peer, std::string why);
 
   CountedTime clock;
@@ -56,12 +60,14 @@ struct Core {
   Waits waits;
   Worker worker;
   const RunFacts facts;
+  std::string unasked;        ///< Meeting::unasked, until it can be read
   Round begun = 0;            ///< rounds that count for RunOptions::rounds, and not in records
   Round told_last_round = 0;  ///< last_round() as the start event has it
   swarm::Swarm swarm;
   Departure departure;
-  std::string address;  ///< at which others reach this peer; empty until start()
-  Round round = 0;      ///< under way here; 0: none
+  std::string address;                    ///< at which others reach this peer; empty until start()
+  Round round = 0;                        ///< under way here; 0: none
+  std::uint64_t written_before_copy = 0;  ///< written_bytes() when the copy of a checkpoint began
 };
 
 /// For the log: the bandwidth of this peer, where it is known.

@@ -37,6 +37,16 @@ std::vector<PeerId> Recovery::sources() const {
   return peers;
 }
 
+// It may fetch all that is decided from other members, but is none without this link.
+std::optional<PeerId> Recovery::unlinked_leader() const {
+  const std::optional<wire::Record>& head = core_.swarm.head();
+  const bool loses_ground = replica_.progress_of_catching_up().lost_ground > 0;
+  if (!loses_ground || !head || head->last || head->members.empty() || sources().empty()) return std::nullopt;
+  const wire::Member& leader = swarm::ballot_owner(head->members, core_.swarm.view().acceptor.promised());
+  if (leader.is(core_.self()) || core_.swarm.view().membership.roster().is_open(leader)) return std::nullopt;
+  return leader.peer;
+}
+
 sync::Replica::Others Recovery::others() const {
   return {sources(), core_.swarm.view().best_told(), core_.swarm.view().anchors()};
 }
@@ -102,10 +112,11 @@ bool Recovery::go_on_catching_up() {
     go_on_from(*replica_.tip());
   }
   core_.swarm.announcing().catching_up(now, replica_.progress_of_catching_up());
-  if (!replica_.is_too_slow()) return !std::holds_alternative<std::monostate>(next);
+  if (!replica_.is_too_slow(now, unlinked_leader().has_value()))
+    return !std::holds_alternative<std::monostate>(next);
   core_.departure.fail(
       "this peer's line is too slow for the run: " + std::to_string(sync::Replica::kLostForGood) +
-      " times the others went on faster than what they decided came here");
+      " times, over 10 minutes or more, the others went on faster than what they decided came here");
   return false;
 }
 

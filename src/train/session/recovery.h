@@ -32,6 +32,9 @@ class Recovery {
 
   const ReturnWait& returning() const { return returning_; }
 
+  /// The peer that leads, by the last record, if this one falls behind for lack of a link to it.
+  std::optional<PeerId> unlinked_leader() const;
+
   /// Linked peers that follow the history.
   std::vector<PeerId> sources() const;
 

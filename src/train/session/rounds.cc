@@ -142,8 +142,15 @@ void Rounds::tick() {
   for (const PeerId target : averager_.step(now)) core_.network.pull(target);
   report_probe();
   report_stall();
+  look_for_company();
   if (const std::optional<swarm::WorkItem> late = core_.worker.take_back_when_late(now)) give_back(late);
   report_presence();
+}
+
+// One that leaves does not wait for its program, either.
+void Rounds::look_for_company() {
+  const bool is_alone = core_.swarm.view().membership.roster().open_peers().empty();
+  core_.worker.set_company(!is_alone || core_.departure.stage() != Departure::Stage::running);
 }
 
 void Rounds::report_traffic(bool at_once) {

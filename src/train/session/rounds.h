@@ -88,6 +88,7 @@ class Rounds {
   void cannot_work(const swarm::WorkItem& item, const data::MissingSample& missing);
   void give_back(const std::optional<swarm::WorkItem>& item);
   void begin_to_probe();
+  void look_for_company();
   void report_presence();
   void report_skipped(Round round);
   void report_commit(const wire::Record& record);

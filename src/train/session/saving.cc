@@ -11,7 +11,7 @@ Saving::Saving(Core& core, const Doors& doors, std::function<void()> then)
     : core_(core),
       checkpoints_(core.options.run.checkpoint,
                    {to_string(core.options.self), core.facts.words(), core.options.anchor},
-                   {core.clock, doors.files, doors.disk, core.waits, std::move(then)}) {}
+                   {core.clock, doors.files, doors.disk, doors.copier, core.waits, std::move(then)}) {}
 
 void Saving::after_round(const wire::Record& record) {
   const bool first = !record.members.empty() && record.members.front().is(core_.self());
@@ -21,8 +21,8 @@ void Saving::after_round(const wire::Record& record) {
         {.round = record.round,
          .why = "checkpoint.to is set, but no peer is an anchor (tw run --role anchor): nothing is copied",
          .fact = event::Copy{.cause = event::Cause::failed}});
-  copy(false);
-  if (checkpoints_.is_due(record)) save(record);
+  copy();
+  if (checkpoints_.is_time_for(record)) save(record);
 }
 
 template <class Kind>
@@ -39,24 +39,37 @@ void Saving::save(const wire::Record& record) {
   core_.worker.freeze(record, [this, record](const Learner::Image& image) {
     checkpoints_.save(image, core_.begun, [this, record](const Status& saved, Duration took) {
       report<event::Checkpoint>(record, saved, took);
-      copy(record.last);
-      if (record.last) core_.departure.finish_last_job();
+      copy();
+      if (record.last) ++awaits_copy_;
+      finish_when_copied();
     });
   });
 }
 
-/// awaited: the run ends with it.
-void Saving::copy(bool awaited) {
-  if (!checkpoints_.copy_is_due()) return;
-  if (awaited) core_.departure.begin_last_job();
-  checkpoints_.copy(core_.facts.digest(), [this, awaited](const Checkpoints::Copied& copied, Duration took) {
+void Saving::copy() {
+  if (!checkpoints_.copy_is_due() || others_copy()) return;
+  core_.written_before_copy = core_.written_bytes();
+  checkpoints_.copy(core_.facts.digest(), [this](const Checkpoints::Copied& copied, Duration took) {
     if (!copied.ok()) {
       report<event::Copy>({.round = core_.round}, copied.error(), took);
     } else if (copied.value()) {
       report<event::Copy>(*copied.value(), Unit{}, took);
     }
-    if (awaited) core_.departure.finish_last_job();
+    copy();  // of one that was saved meanwhile
+    finish_when_copied();
   });
+}
+
+/// It has left a run that goes on without it: the end of its process waits for no further copy.
+bool Saving::others_copy() const {
+  const std::optional<wire::Record>& head = core_.swarm.head();
+  return core_.departure.ended() && !leaves_last_ && head && !head->last;
+}
+
+/// The checkpoint of the last round is a job until its copy is done or has failed.
+void Saving::finish_when_copied() {
+  if (checkpoints_.is_copying()) return;
+  for (; awaits_copy_ > 0; --awaits_copy_) core_.departure.finish_last_job();
 }
 
 /// No member stays. Where all leave at once, the first of them is the last.
@@ -74,10 +87,14 @@ bool Saving::is_last_to_leave() const {
 bool Saving::saves_before_it_leaves(const std::string& why) {
   const std::optional<wire::Record>& head = core_.swarm.head();
   TW_CHECK(head);
-  if (!is_last_to_leave() || !checkpoints_.lacks(*head)) return false;
+  leaves_last_ = is_last_to_leave();
+  if (!leaves_last_ || !checkpoints_.lacks(*head)) return false;
+  core_.departure.begin_last_job();
   core_.worker.freeze(*head, [this, record = *head, why](const Learner::Image& image) {
     checkpoints_.save(image, core_.begun, [this, record, why](const Status& saved, Duration took) {
       report<event::Checkpoint>(record, saved, took);
+      copy();  // the process waits for it (WaitReason), the session does not
+      core_.departure.finish_last_job();
       core_.departure.end(why);
     });
   });

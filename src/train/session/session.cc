@@ -388,7 +388,7 @@ SessionView Session::view() const {
     view.leader = core_.swarm.view().leader().value_or(PeerId{});
     view.eldest = core_.swarm.view().is_eldest();
   }
-  if (core_.departure.is_under_way()) view.waiting = wait_reason_.current();
+  if (core_.departure.stage() != Departure::Stage::before) view.waiting = wait_reason_.current();
   if (core_.departure.is_under_way())
     view.held_bytes =
         rounds_.averager().held_bytes() + recovery_.replica().held_bytes() + core_.swarm.held_bytes();

@@ -28,6 +28,7 @@ struct Doors {
   world::Files& files;
   world::Executor& compute;
   world::Executor& disk;
+  world::Executor& copier;  ///< of checkpoints, to other folders: may take long
   world::EventSink& events;
   /// Use of stores until now by files and events; empty: none.
   std::function<world::StoreUses()> stores{};
@@ -45,6 +46,12 @@ enum class Past {
 enum class WhenComplete {
   ends,       ///< at once
   takes_end,  ///< its program gets the parameters first; one that joins looks for it where nobody answers
+};
+
+/// Where the peers of a run leave their addresses, for words alone.
+struct Meeting {
+  std::string place;    ///< empty: nowhere
+  std::string unasked;  ///< why it could not be read before the start; empty: it was, or need not be
 };
 
 /// How vectors are averaged, whatever the run says.
@@ -65,7 +72,7 @@ struct SessionOptions {
   std::string listen = "127.0.0.1:0";
   std::vector<std::string> join;   ///< addresses of peers, which the user gave
   std::vector<std::string> found;  ///< more, which may be those of others by now: they end no search
-  std::string meets_in;            ///< where its peers leave their addresses, for words alone; empty: nowhere
+  Meeting meeting;
   /// It begins the run if nobody at the addresses to join knows of one: it listens at the first address of
   /// the token.
   bool asks_first = false;
@@ -94,7 +101,7 @@ struct SessionView {
   std::uint64_t samples = 0;  ///< of the run, committed
   PeerId leader;
   bool eldest = false;    ///< of the processes that are here, it has been in the run for longest
-  swarm::Wait waiting;    ///< awaited peers and reason, or own work; text_of() has the words
+  swarm::Wait waiting;    ///< WaitReason::current: peers and reason, or own work; text_of() has the words
   bool finished = false;  ///< the run has ended, or this peer has left
   std::string ended;      ///< reason of the end, once finished
   std::string failure;    ///< why the session cannot go on; empty without a failure

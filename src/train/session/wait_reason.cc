@@ -2,12 +2,14 @@
 #include "train/session/wait_reason.h"
 
 #include <algorithm>
+#include <string>
 
 namespace tw::train {
 
 using swarm::Wait;
 
-// A checkpoint is written beside other work: the session waits for it only after the last round.
+// A checkpoint is written and copied beside other work: the session waits for it only after the last round,
+// and where it leaves last.
 Wait WaitReason::own_work() const {
   const auto away_since = [this](Instant since) {
     const Duration away = core_.clock.now() - since;
@@ -17,17 +19,32 @@ Wait WaitReason::own_work() const {
   if (core_.worker.jobs(Worker::State::away) > 0) wait = away_since(core_.waits.compute().since());
   const bool disk_counts = core_.departure.has_last_jobs() || !core_.swarm.head();
   if (wait.kind == Wait::Kind::nothing && disk_counts) wait = core_.waits.disk().current();
+  if (wait.kind == Wait::Kind::nothing && core_.departure.has_last_jobs()) wait = copying();
   if (wait.kind == Wait::Kind::nothing && core_.worker.paused_since())
     wait = away_since(*core_.worker.paused_since());
   return wait;
 }
 
+/// Stores say how much they got; a folder does not. Saves into a store count there, too.
+Wait WaitReason::copying() const {
+  Wait wait = core_.waits.copies().current();
+  const bool saves_to_store = core_.options.run.checkpoint.folder.find("://") != std::string::npos;
+  if (wait.kind == Wait::Kind::copying && !saves_to_store)
+    wait.done = std::min(wait.total, core_.written_bytes() - core_.written_before_copy);
+  return wait;
+}
+
 // Its own work comes first, except work that it does while others average.
 Wait WaitReason::current() const {
+  if (core_.departure.ended()) {
+    const Wait disk = core_.waits.disk().current();
+    return disk.kind == Wait::Kind::saving ? disk : copying();
+  }
   const bool returns = recovery_.returning().stage() == ReturnWait::Stage::waiting;
   if (const auto heir = resumption_.awaited(); heir && returns) return {Wait::Kind::source, {*heir}};
   if (Wait others = recovery_.returning().waiting(core_.clock.now()); others.kind != Wait::Kind::nothing)
     return others;
+  if (const auto leader = recovery_.unlinked_leader()) return with_addresses({Wait::Kind::link, {*leader}});
   if (recovery_.replica().is_catching_up()) return wait_for_state();
   const Wait own = own_work();
   const bool averages = rounds_.averager().plan(rounds_.step()) != nullptr;
@@ -94,10 +111,13 @@ Wait WaitReason::with_addresses(Wait wait) const {
         if (!wait.unanswered) wait.unanswered = core_.waits.unanswered(core_.clock.now(), address);
     if (!wait.unanswered && wait.kind == Wait::Kind::answer && !core_.options.join.empty())
       wait.unanswered = {core_.options.join.front(), {}, 0};
-  } else if (wait.kind == Wait::Kind::members || wait.kind == Wait::Kind::majority) {
+  } else if (wait.kind == Wait::Kind::members || wait.kind == Wait::Kind::majority ||
+             wait.kind == Wait::Kind::link) {
     for (const PeerId peer : wait.peers) {
       const std::string address = core_.swarm.view().membership.roster().process(peer).address;
       if (!wait.unanswered) wait.unanswered = core_.waits.unanswered(core_.clock.now(), address);
+      const bool is_dialled = wait.kind == Wait::Kind::link && !address.empty();
+      if (!wait.unanswered && is_dialled) wait.unanswered = {address, {}, 0};
     }
   }
   if (const std::optional<Duration> left = linking_.left()) wait.left = left;

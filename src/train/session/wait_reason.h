@@ -16,6 +16,7 @@ class WaitReason {
              const Rounds& rounds)
       : core_(core), linking_(linking), recovery_(recovery), resumption_(resumption), rounds_(rounds) {}
 
+  /// After the end: the jobs with which the end of the process waits, as far as it does so for saving.
   swarm::Wait current() const;
 
   /// To be called with every tick: reports a wait that lasts (Waits::watch).
@@ -23,6 +24,7 @@ class WaitReason {
 
  private:
   swarm::Wait own_work() const;
+  swarm::Wait copying() const;
   swarm::Wait wait_for_state() const;
   swarm::Wait wait_for_segments() const;
   swarm::Wait with_addresses(swarm::Wait wait) const;

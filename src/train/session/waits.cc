@@ -68,7 +68,8 @@ Duration Waits::told_first_after() const {
 }
 
 std::optional<world::Event> Waits::watch(Instant now, Round round, const swarm::Wait& wait) {
-  const bool same = goes_on(last_, wait) && round == round_;
+  const bool rounds_go_on = wait.kind == swarm::Wait::Kind::link;  // for the others
+  const bool same = goes_on(last_, wait) && (round == round_ || rounds_go_on);
   last_ = wait;
   round_ = round;
   if (!same) since_ = now;

@@ -56,9 +56,14 @@ class Waits {
 
   OwnWork& disk() { return disk_; }
 
+  /// Copies of checkpoints to another folder.
+  OwnWork& copies() { return copies_; }
+
   const OwnWork& compute() const { return compute_; }
 
   const OwnWork& disk() const { return disk_; }
+
+  const OwnWork& copies() const { return copies_; }
 
   /// A dial failed; reported while dials go on and no peer has answered there.
   void on_refused(Instant now, const std::string& address, const std::string& cause);
@@ -86,7 +91,7 @@ class Waits {
 
   Duration told_first_after() const;
 
-  OwnWork compute_, disk_;
+  OwnWork compute_, disk_, copies_;
   std::map<std::string, Dials> unanswered_;  ///< by address
   swarm::Wait last_;
   Round round_ = 0;

@@ -11,6 +11,8 @@ using namespace std::chrono_literals;
 
 const Wait kForBob{Wait::Kind::votes, {PeerId{2}}, 7};
 
+Instant at(Duration time) { return Instant{} + time; }
+
 class Telling : public testing::Test {
  protected:
   /// Seconds at which the wait was told, looked at four times a second.
@@ -32,6 +34,12 @@ TEST_F(Telling, begins_within_five_seconds_and_becomes_rarer) {
 TEST_F(Telling, begins_anew_when_somebody_else_is_waited_for) {
   EXPECT_TRUE(told(kForBob, 0s, 4s).empty());
   EXPECT_EQ(told({Wait::Kind::votes, {PeerId{3}}, 7}, 4s, 9s), (std::vector<double>{8}));
+}
+
+TEST_F(Telling, of_a_link_to_the_leader_does_not_begin_anew_with_each_round_of_the_others) {
+  const Wait link{Wait::Kind::link, {PeerId{1}}};
+  for (Round round = 1; round < 40; ++round) EXPECT_FALSE(waits.watch(at(100ms * round), round, link));
+  EXPECT_TRUE(waits.watch(at(4200ms), 42, link));
 }
 
 TEST_F(Telling, names_the_peer_and_the_numbers_of_an_event) {
@@ -78,8 +86,6 @@ TEST(OwnWork, takes_the_first_job_of_a_kind_for_a_warm_up) {
   }
   EXPECT_EQ(work.usual(Wait::Kind::computing), 5s);
 }
-
-Instant at(Duration time) { return Instant{} + time; }
 
 TEST(UnansweredDials, count_until_somebody_answers_there) {
   Waits waits;

@@ -86,6 +86,9 @@ class Worker {
   /// Not while another item is in the queue. Before an item that has moved on comes the update that is late.
   void work(const swarm::WorkItem& item, std::function<void(const WorkDone& did)> done);
 
+  /// Learner::set_company.
+  void set_company(bool is_here) { learner_->set_company(is_here); }
+
   /// If the compute thread belongs to a program and is late: the item that was not begun, which is cancelled.
   /// The worker is_elsewhere() until the thread comes back.
   std::optional<swarm::WorkItem> take_back_when_late(Instant now);

@@ -36,8 +36,9 @@ Cause cause_of(Refusal::Code code) {
 }
 
 PeerSearch::Options search_options(const SessionOptions& options) {
-  return {options.self,        options.join, options.meets_in, options.founds(), options.past == Past::begun,
-          options.run.patience};
+  return {
+      options.self,        options.join, options.meeting.place, options.founds(), options.past == Past::begun,
+      options.run.patience};
 }
 
 wire::Member caller_of(const wire::Hello& hello) {

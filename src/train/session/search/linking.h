@@ -54,6 +54,9 @@ class Linking {
   /// No peer is linked that could let this one go on. Nothing goes on after the last record.
   bool is_alone() const;
 
+  /// The place where peers leave their addresses was read, and shows nobody to dial.
+  void looked() { core_.unasked.clear(); }
+
   /// Dials these peers, which take part in the run or did so.
   void seek(const std::vector<wire::Member>& peers);
 

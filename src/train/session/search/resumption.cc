@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "swarm/ballots/quorum.h"
+#include "train/session/search/peer_search.h"
 #include "wire/frame.h"
 
 namespace tw::train {
@@ -18,16 +19,19 @@ namespace {
 Round rounds_of(const sync::LoadedCheckpoint& loaded) { return loaded.begun + loaded.image.record.round; }
 
 /// A budget ends a run before its last round.
-std::string complete_text(const sync::LoadedCheckpoint& loaded, const RunOptions& run) {
+std::string over_text(const sync::LoadedCheckpoint& loaded, const RunOptions& run) {
   const Round own = loaded.image.record.round;
   const std::string all =
       loaded.begun > 0 ? fmt::format(" ({} with those before it)", rounds_of(loaded)) : std::string();
-  return fmt::format("the run is complete: round {}{}, checkpoint {}; raise {} to go on", own, all,
-                     loaded.path, run.budget.usd && rounds_of(loaded) < run.rounds ? "budget_usd" : "rounds");
+  if (run.budget.usd && rounds_of(loaded) < run.rounds)
+    return fmt::format(
+        "the run is over: its budget was spent in round {}{} of {}, checkpoint {}; raise budget_usd to go on",
+        own, all, run.rounds, loaded.path);
+  return fmt::format("the run is complete: round {}{}, checkpoint {}; raise rounds to go on", own, all,
+                     loaded.path);
 }
 
 std::string places_of(const CheckpointOptions& places) {
-  if (places.folder.empty()) return "no folder: checkpoint.folder is none";
   return places.folder + (places.to.empty() ? "" : " and " + places.to);
 }
 
@@ -46,27 +50,45 @@ void Resumption::tick() {
   ReturnWait& returning = recovery_.returning();
   const bool fresh = core_.swarm.peer_state() == wire::PeerState::fresh;
   if (returning.stage() == ReturnWait::Stage::waiting) fresh ? ask_for_checkpoints(now) : returning.end();
+  if (has_no_checkpoint_ && returning.stage() == ReturnWait::Stage::waiting)
+    returning.keep_trouble(core_.unasked.empty() ? lost_text() : unasked_text());
   if (!returning.is_over(now) || lets_another_resume(now)) return;
   ReturnWait::Rest rest = returning.give_up();
   if (rest.checkpoint) return resume(std::move(rest.checkpoint->image));
-  if (!rest.trouble.empty())
-    return core_.departure.fail(rest.trouble, rest.trouble == lost_text() ? Ending::lost : Ending::failed);
+  if (!rest.trouble.empty()) return core_.departure.fail(rest.trouble, ending_with(rest.trouble));
   core_.swarm.go_on_alone(now);
 }
 
 /// What to say if neither a peer with the state nor a checkpoint is found. Empty: no log shows rounds of it.
 std::string Resumption::lost_text() const {
   if (core_.options.past_rounds == 0) return {};
+  const CheckpointOptions& places = core_.options.run.checkpoint;
   return fmt::format(
-      "{} rounds of this run are lost ({}): no peer with its state was reached, and no "
-      "checkpoint is in {}. To train again from round 1, start this peer {}",
-      core_.options.past_rounds, core_.options.past_found, places_of(core_.options.run.checkpoint), kAnew);
+      "{} rounds of this run are lost ({}): no peer with its state was reached, and {}. To train again from "
+      "round 1, start this peer {}",
+      core_.options.past_rounds, core_.options.past_found,
+      places.folder.empty() ? "checkpoint.folder is none" : "no checkpoint is in " + places_of(places),
+      kAnew);
+}
+
+/// The peers of the run may live where this one could not look.
+std::string Resumption::unasked_text() const {
+  return "whether a peer of the run lives is not known: " + core_.unasked;
+}
+
+/// Another start may reach them.
+Ending Resumption::ending_with(const std::string& trouble) const {
+  if (!core_.unasked.empty() && trouble == unasked_text()) return Ending::unreached;
+  return trouble == lost_text() ? Ending::lost : Ending::failed;
 }
 
 void Resumption::begin() {
   if (core_.options.anew) return set_checkpoints_aside();
   if (core_.options.past == Past::begun) {
-    recovery_.returning().begin(core_.clock.now(), core_.options.run.patience, core_.options.past_found);
+    const Duration patience = core_.options.run.patience;
+    recovery_.returning().begin(
+        core_.clock.now(), core_.unasked.empty() ? patience : std::max<Duration>(patience, kGiveUpJoining),
+        core_.options.past_found);
   }
   if (!checkpoints_.are_kept()) return found_no_checkpoint();
   recovery_.replica().load();
@@ -88,8 +110,10 @@ void Resumption::set_checkpoints_aside() {
 void Resumption::found_no_checkpoint() {
   const std::string lost = lost_text();
   if (!lost.empty() && core_.options.past == Past::over) return core_.departure.fail(lost, Ending::lost);
+  has_no_checkpoint_ = true;
   ReturnWait& returning = recovery_.returning();
-  if (!lost.empty() && returning.stage() == ReturnWait::Stage::waiting) returning.keep_trouble(lost);
+  if (returning.stage() == ReturnWait::Stage::waiting)
+    returning.keep_trouble(core_.unasked.empty() ? lost : unasked_text());
   wait_for_others({});
   recovery_.begin_from_seed();
 }
@@ -115,20 +139,22 @@ bool Resumption::goes_on_after(const sync::LoadedCheckpoint& loaded) const {
          (!loaded.image.record.last || loaded.words.end != core_.facts.words().end);
 }
 
-/// The run ends with this checkpoint, and does not begin again after it: what was lost is not trained again.
+/// The run ends with this checkpoint, and does not begin again after it: what was lost, or paid for, is not
+/// trained again.
 bool Resumption::ends_with(const sync::LoadedCheckpoint& loaded) const {
-  return !goes_on_after(loaded) && (!loaded.image.record.last || lies_where_a_run_ends());
+  return !goes_on_after(loaded) && !begins_again_after(loaded);
 }
 
-/// Where nobody chose the folder, the same command is a new run, unless something says that it was started
-/// again.
-bool Resumption::lies_where_a_run_ends() const {
-  return !core_.options.run.checkpoint.is_usual || core_.options.past == Past::begun;
+/// Where nobody chose the folder, the same command after a complete run is a new one, unless something says
+/// that it was started again.
+bool Resumption::begins_again_after(const sync::LoadedCheckpoint& loaded) const {
+  const bool is_complete = loaded.image.record.last && rounds_of(loaded) >= core_.options.run.rounds;
+  return is_complete && core_.options.run.checkpoint.is_usual && core_.options.past != Past::begun;
 }
 
-/// The checkpoint is that of a run that is complete: the program gets its parameters.
+/// The checkpoint is that of a run that is over: the program gets its parameters.
 void Resumption::stand_at_the_end(sync::LoadedCheckpoint loaded) {
-  const std::string why = complete_text(loaded, core_.options.run);
+  const std::string why = over_text(loaded, core_.options.run);
   if (core_.options.when_complete == WhenComplete::ends) return core_.departure.end(why);
   stands_at_the_end_ = true;
   // owners: the job, and its `done`
@@ -192,7 +218,7 @@ void Resumption::take_checkpoint(sync::LoadedCheckpoint loaded) {
   }
   if (core_.swarm.peer_state() != wire::PeerState::fresh) return;  // others were found already
   if (ends_with(loaded)) return stand_at_the_end(std::move(loaded));
-  if (!goes_on_after(loaded)) return begin_again(record.round);
+  if (begins_again_after(loaded)) return begin_again(record.round);
   for (const wire::Member& member : record.members)
     if (member.address != core_.address) core_.swarm.membership().roster().learn(member);
   const bool waited =

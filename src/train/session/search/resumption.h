@@ -45,13 +45,15 @@ class Resumption {
 
  private:
   std::string lost_text() const;
+  std::string unasked_text() const;
+  Ending ending_with(const std::string& trouble) const;
   void set_checkpoints_aside();
   void found_checkpoints(Checkpoints::Loaded& loaded);
   void found_no_checkpoint();
   void take_checkpoint(sync::LoadedCheckpoint loaded);
   bool goes_on_after(const sync::LoadedCheckpoint& loaded) const;
   bool ends_with(const sync::LoadedCheckpoint& loaded) const;
-  bool lies_where_a_run_ends() const;
+  bool begins_again_after(const sync::LoadedCheckpoint& loaded) const;
   void look_for_the_end(std::function<bool(const sync::LoadedCheckpoint&)> is_end,
                         std::function<void()> otherwise);
   void stand_at_the_end(sync::LoadedCheckpoint loaded);
@@ -68,6 +70,7 @@ class Resumption {
   HeldElsewhere held_;  ///< by the linked peers
   std::optional<wire::Record> end_;
   bool stands_at_the_end_ = false;  ///< it takes these parameters
+  bool has_no_checkpoint_ = false;  ///< it looked
 };
 
 }  // namespace tw::train
