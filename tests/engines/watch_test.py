@@ -141,8 +141,10 @@ def test_a_deadline_is_a_rule_of_the_user(tmp_path):
     (tmp_path / "test.yml").write_text(
         "rule_files: [alerts.yml]\nevaluation_interval: 1m\ntests:\n- interval: 1m\n  input_series:\n"
         "  - {series: 'tw_left_seconds{job=\"tradewind\",instance=\"a\"}', values: '3000x30'}\n"
+        "  - {series: 'tw_run_over{job=\"tradewind\",instance=\"a\"}', values: '0x27 1x3'}\n"
         "  alert_rule_test:\n  - {eval_time: 9m, alertname: TradewindBehindDeadline, exp_alerts: []}\n"
-        f"  - {{eval_time: 25m, alertname: TradewindBehindDeadline, exp_alerts: [{alert}]}}\n")
+        f"  - {{eval_time: 25m, alertname: TradewindBehindDeadline, exp_alerts: [{alert}]}}\n"
+        "  - {eval_time: 28m, alertname: TradewindBehindDeadline, exp_alerts: []}\n")
     command = ["promtool", "test", "rules", "test.yml"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
