@@ -121,7 +121,7 @@ bool take_part(int rank, const train::RunOptions& run, bool spin, Board& board) 
                            [&](event::Cause, const std::string& what) { fail(what); });
   host::ThreadExecutor compute(loop, fail);
   host::ThreadExecutor disk(loop, fail);
-  train::Session session({loop, network, files, compute, disk, notes}, options, model);
+  train::Session session({loop, network, files, compute, disk, disk, notes}, options, model);
   const Result<std::string> address = session.start();
   if (rank == 0) {
     address.value().copy(board.address, sizeof(board.address) - 1);
