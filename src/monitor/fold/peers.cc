@@ -57,7 +57,7 @@ void Peers::rewind(Round to, double since_s, const Seen& seen, News& news) {
     if (standing.lost_round) standing.lost_round = std::min(*standing.lost_round, to);
     const bool is_new = standing.resumed || (last && standing.started_s > last->at_s);
     standing.superseded = !is_new;
-    if (is_new) peer.stands_at(to);
+    if (is_new && to == 0) peer.stands_at(to);
     if (is_new || !standing.first_round || peer.is_gone() || peer.heard_s() >= since_s) continue;
     standing.lost_round = std::min(peer.lane.round(), to);
     peer.gone(PeerState::lost, "lost with all other peers", peer.lane.round(), peer.heard_s());
@@ -108,11 +108,19 @@ bool Peers::is_other_beginning(Round round, const event::Commit& commit) const {
   return round == 1 && last_commit_ && commit.digest != first_record_;
 }
 
+/// No process of the history before was heard of since then.
+bool Peers::is_deserted(double since_s) const {
+  return std::ranges::none_of(tracks_, [&](const auto& entry) {
+    const PeerTrack& peer = entry.second;
+    return peer.standing.started_s <= last_commit_->at_s && !peer.is_gone() && peer.heard_s() >= since_s;
+  });
+}
+
 void Peers::take_commit(const Seen& seen, const event::Commit& commit, News& news) {
   const Round round = seen.event().round;
   const double started_s = track(seen.writer()).standing.started_s;
   const bool other = is_other_beginning(round, commit);
-  const bool again = other && started_s > last_commit_->at_s;
+  const bool again = other && started_s > last_commit_->at_s && is_deserted(started_s);
   if (again) rewind(0, started_s, seen, news);
   if (round == 1 && (again || !other)) first_record_ = commit.digest;
   if (!last_commit_ || last_commit_->round < round) credit(round, commit);

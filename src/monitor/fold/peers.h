@@ -48,6 +48,7 @@ class Peers {
   void take_accumulate(const Seen& seen, News& news);
   void take_commit(const Seen& seen, const event::Commit& commit, News& news);
   bool is_other_beginning(Round round, const event::Commit& commit) const;
+  bool is_deserted(double since_s) const;
   void credit(Round round, const event::Commit& commit);
   void take_join(const Seen& seen, News& news);
   void take_leave(const Seen& seen, News& news);
