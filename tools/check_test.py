@@ -225,6 +225,10 @@ class Style(Tree):
                 self.quiet(text + "\n", folder + "/sample.cc")
         self.quiet("// the steady_clock\nauto a = torch::rand({2});\nint operand(int);\n")
 
+    def test_predicates_that_the_compiler_of_the_wheel_does_not_call(self):
+        self.fires("predicate", "std::erase_if(peers, &Peer::gone);\n")
+        self.quiet("std::ranges::any_of(all, &Peer::gone);\nstd::erase_if(all, [](int) { return true; });\n")
+
     def test_room_files(self):
         for number in range(30):
             self.write(f"src/base/text/a{number}.h", SPDX)

@@ -65,7 +65,7 @@ std::uint32_t next_founder(const Deployment& deployment, const std::vector<PeerJ
   const std::uint32_t founder = deployment.founder;
   if (has_peer(coming, founder)) return founder;
   std::vector<PeerJob> heirs = coming;
-  std::erase_if(heirs, &PeerJob::untried);
+  std::erase_if(heirs, [](const PeerJob& peer) { return peer.untried; });
   return heirs.empty() ? founder : first_of(heirs).number;
 }
 
