@@ -26,6 +26,7 @@
 #include "launch/local/child.h"
 #include "launch/local/gpus.h"
 #include "market/gpu_name.h"
+#include "monitor/logs/event_log_tail.h"
 #include "monitor/terminal/terminal_numbers.h"
 #include "peer/link_options.h"
 #include "peer/spelling.h"
@@ -151,29 +152,34 @@ std::vector<std::string> words_of_run(const ProfileArguments& arguments, const s
   return words;
 }
 
-/// Rounds in the log so far. Counts text: parsing would take time from the program.
-int rounds_in(const std::string& folder) {
-  std::error_code error;
-  int rounds = 0;
-  for (const std::string& log : monitor::logs_in_folder(folder, error)) {
-    const auto text = read_text_file(log, 1ULL << 30);
-    if (!text) continue;
-    for (std::size_t at = text.value().find("\"commit\""); at != std::string::npos;
-         at = text.value().find("\"commit\"", at + 1))
-      ++rounds;
+/// The log that the only peer of a run writes.
+class PeerLog {
+ public:
+  explicit PeerLog(const std::string& folder) : tail_(folder + "/" + monitor::event_log_name(PeerId{1})) {}
+
+  /// Reads what was written since. Error: a line that cannot be read.
+  Status look() {
+    return tail_.each_new(monitor::kAllPhases,
+                          [this](const monitor::LogEntry& entry) { meter_.take(entry); });
   }
-  return rounds;
-}
+
+  const PeerMeter& meter() const { return meter_; }
+
+ private:
+  monitor::EventLogTail tail_;
+  PeerMeter meter_;
+};
 
 /// Until it has trained for so long after its warm-up, or has ended.
-void watch(launch::Child& program, const std::string& folder, double lasts_s, GpuWatch& gpus) {
+void watch(launch::Child& program, PeerLog& log, double lasts_s, GpuWatch& gpus) {
   ProgressLine line;
   std::optional<Clock::time_point> warm;
   auto patience = Clock::now() + kBeginsWithin;
   while (!program.ending()) {
     std::this_thread::sleep_for(kLookEvery);
     gpus.look();
-    const int rounds = rounds_in(folder);
+    (void)log.look();  // the last look says what is wrong
+    const int rounds = log.meter().rounds();
     if (rounds == 0 && Clock::now() > patience) {
       show_aside(fmt::format(
           "no round yet after {} s; rounds begin with tradewind.join() and the first opt.step() of "
@@ -270,15 +276,15 @@ int profile(const ProfileArguments& arguments) {
   for (const peer::LinkField& field : peer::link_fields()) unsetenv(peer::variable_of(field.name).c_str());
   auto program = launch::Child::start_self(words_of_run(arguments, logs), output);
   if (!program) return complain(program.error().message, kFailed);
-  watch(program.value(), logs, arguments.seconds, gpus);
+  PeerLog log(logs);
+  watch(program.value(), log, arguments.seconds, gpus);
   if (const auto code = program.value().ending(); code.value_or(0) != 0) {
     show_aside(launch::last_words(output));  // why, and with which exit code the program ended
     return complain("nothing was measured", *code);
   }
   end(program.value());
-  const auto read = monitor::read_event_logs(logs);
-  if (!read) return complain(read.error().message, kFailed);
-  const auto measured = measure_peer(read.value().front());
+  if (const Status read = log.look(); !read) return complain(read.error().message, kFailed);
+  const auto measured = log.meter().measured();
   if (!measured) return complain(measured.error().message, kFailed);
   plan::ModelProfile model = before.value().value_or(plan::ModelProfile{});
   if (gpus.has_any() && gpus.used().empty())

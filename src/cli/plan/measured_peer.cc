@@ -32,19 +32,20 @@ void take_start(const event::Start& start, MeasuredPeer& measured) {
 
 }  // namespace
 
-Result<MeasuredPeer> measure_peer(const std::vector<monitor::LogEntry>& log) {
-  MeasuredPeer measured;
-  std::vector<double> speeds;
-  for (const monitor::LogEntry& entry : log) {
-    const world::Event& event = entry.event;
-    if (const auto* start = event.as<event::Start>()) take_start(*start, measured);
-    if (const event::Use* use = world::use_in(event))
-      measured.peak_memory_bytes = std::max(measured.peak_memory_bytes, number_of(use->peak_memory));
-    const auto* commit = event.as<event::Commit>();
-    if (commit == nullptr) continue;
-    if (const auto speed = speed_of(*commit)) speeds.push_back(*speed);
-  }
-  const auto all = static_cast<int>(speeds.size());
+void PeerMeter::take(const monitor::LogEntry& entry) {
+  const world::Event& event = entry.event;
+  if (const auto* start = event.as<event::Start>()) take_start(*start, facts_);
+  if (const event::Use* use = world::use_in(event))
+    facts_.peak_memory_bytes = std::max(facts_.peak_memory_bytes, number_of(use->peak_memory));
+  const auto* commit = event.as<event::Commit>();
+  if (commit == nullptr) return;
+  ++rounds_;
+  if (const auto speed = speed_of(*commit)) speeds_.push_back(*speed);
+}
+
+Result<MeasuredPeer> PeerMeter::measured() const {
+  MeasuredPeer measured = facts_;
+  const auto all = static_cast<int>(speeds_.size());
   measured.warm_up = std::max(kWarmUpRounds, static_cast<int>(kWarmUpShare * all));
   measured.rounds = all - measured.warm_up;
   if (measured.rounds < kLeastRounds)
@@ -52,6 +53,7 @@ Result<MeasuredPeer> measure_peer(const std::vector<monitor::LogEntry>& log) {
         fmt::format("{} rounds were trained, and at least {} are needed: a smaller target batch size, or "
                     "more rounds of the program",
                     all, kWarmUpRounds + kLeastRounds)};
+  std::vector<double> speeds = speeds_;
   speeds.erase(speeds.begin(), speeds.begin() + measured.warm_up);
   measured.samples_per_s = median(speeds);
   measured.spread = std::max(measured.samples_per_s / quantile(speeds, 0.1),

@@ -9,7 +9,7 @@
 
 namespace tw::cli {
 
-/// What the event log of a peer that trained alone says of its program. Pure.
+/// What the event log of a peer that trained alone says of its program.
 struct MeasuredPeer {
   double samples_per_s = 0;  ///< while it accumulates: the median of the rounds
   double spread = 1;         ///< 80 % of the rounds are within this factor of it
@@ -27,7 +27,21 @@ inline constexpr int kWarmUpRounds = 3;
 /// Rounds that have to count.
 inline constexpr int kLeastRounds = 3;
 
-/// The error says that there were too few rounds.
-Result<MeasuredPeer> measure_peer(const std::vector<monitor::LogEntry>& log);
+/// Measures a peer by the entries of its log.
+class PeerMeter {
+ public:
+  void take(const monitor::LogEntry& entry);
+
+  /// Committed so far, also those that do not count.
+  int rounds() const { return rounds_; }
+
+  /// The error says that there were too few rounds.
+  Result<MeasuredPeer> measured() const;
+
+ private:
+  MeasuredPeer facts_;  ///< without the speed
+  std::vector<double> speeds_;
+  int rounds_ = 0;
+};
 
 }  // namespace tw::cli

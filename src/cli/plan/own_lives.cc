@@ -2,13 +2,14 @@
 #include "cli/plan/own_lives.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "base/result.h"
+#include "monitor/logs/event_log_tail.h"
+#include "monitor/logs/log_file.h"
 #include "spot/notice.h"
 
 namespace tw::cli {
@@ -32,7 +33,7 @@ std::optional<PeerId> subject(const monitor::LogEntry& entry) {
   }
 }
 
-double unix_s(const monitor::LogEntry& entry) { return static_cast<double>(entry.unix_nanos) / 1e9; }
+double unix_s(std::int64_t unix_nanos) { return static_cast<double>(unix_nanos) / 1e9; }
 
 /// Takes the entries of a run by time.
 class Lives {
@@ -48,13 +49,13 @@ class Lives {
     if (!peer) return;
     const bool known = ended_.contains(*peer) || began_s_.contains(*peer);
     if (phase == Phase::start || phase == Phase::join) {
-      if (began_s_.emplace(*peer, unix_s(entry)).second) told_.erase(*peer);
+      if (began_s_.emplace(*peer, unix_s(entry.unix_nanos)).second) told_.erase(*peer);
       return;
     }
     if (phase == Phase::lost && ended_.contains(entry.writer) && !began_s_.contains(entry.writer)) return;
     if (!known) began_s_.emplace(*peer, begun_s_);
     const bool taken = phase == Phase::lost || told_.contains(*peer);
-    end(*peer, unix_s(entry), taken ? LifeEnd::taken : LifeEnd::left);
+    end(*peer, unix_s(entry.unix_nanos), taken ? LifeEnd::taken : LifeEnd::left);
   }
 
   std::vector<Life> all(double now_s) && {
@@ -80,23 +81,28 @@ class Lives {
 
 }  // namespace
 
-std::vector<Life> lives_of(std::vector<monitor::LogEntry> entries) {
-  if (entries.empty()) return {};
-  std::stable_sort(
-      entries.begin(), entries.end(),
-      [](const monitor::LogEntry& a, const monitor::LogEntry& b) { return a.unix_nanos < b.unix_nanos; });
-  Lives lives(unix_s(entries.front()));
-  for (const monitor::LogEntry& entry : entries) lives.take(entry);
-  return std::move(lives).all(unix_s(entries.back()));
+void LivesInLogs::take(const monitor::LogEntry& entry) {
+  begun_unix_nanos_ = std::min(begun_unix_nanos_.value_or(entry.unix_nanos), entry.unix_nanos);
+  ended_unix_nanos_ = std::max(ended_unix_nanos_, entry.unix_nanos);
+  if (kWanted.test(static_cast<std::size_t>(entry.event.phase()))) entries_.push_back(entry);
+}
+
+std::vector<Life> LivesInLogs::lives() && {
+  if (!begun_unix_nanos_) return {};
+  std::ranges::stable_sort(entries_, {}, &monitor::LogEntry::unix_nanos);
+  Lives lives(unix_s(*begun_unix_nanos_));
+  for (const monitor::LogEntry& entry : entries_) lives.take(entry);
+  return std::move(lives).all(unix_s(ended_unix_nanos_));
 }
 
 Result<std::vector<market::Lived>> lives_in(const std::string& folder) {
-  TW_TRY(auto logs, monitor::read_event_logs(folder));
-  std::vector<monitor::LogEntry> entries;
-  for (std::vector<monitor::LogEntry>& log : logs)
-    std::move(log.begin(), log.end(), std::back_inserter(entries));
+  TW_TRY(const auto logs, monitor::find_event_logs(folder));
+  LivesInLogs found;
+  for (const std::string& log : logs)
+    TW_TRY(monitor::EventLogTail(log).each_new(LivesInLogs::kWanted,
+                                               [&](const monitor::LogEntry& entry) { found.take(entry); }));
   std::vector<market::Lived> lived;
-  for (const Life& life : lives_of(std::move(entries)))
+  for (const Life& life : std::move(found).lives())
     lived.push_back({life.hours(), life.end == LifeEnd::taken});
   return lived;
 }

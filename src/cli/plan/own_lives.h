@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +30,25 @@ struct Life {
 /// Lives of machines from the event logs of one run in any order: from a peer's start, or when others saw it
 /// join, to when others lost it. One that nobody saw come was there at the first entry. A crash counts as
 /// taken, because no log can distinguish it from a preemption.
-std::vector<Life> lives_of(std::vector<monitor::LogEntry> entries);
+class LivesInLogs {
+ public:
+  /// The phases whose entries have to be complete.
+  static constexpr monitor::Phases kWanted =
+      monitor::phases({world::Phase::start, world::Phase::join, world::Phase::notice, world::Phase::leave,
+                       world::Phase::lost, world::Phase::stop});
+
+  void take(const monitor::LogEntry& entry);
+
+  /// When the first entry was written; nothing: there is none.
+  const std::optional<std::int64_t>& begun_unix_nanos() const { return begun_unix_nanos_; }
+
+  std::vector<Life> lives() &&;
+
+ private:
+  std::optional<std::int64_t> begun_unix_nanos_;
+  std::int64_t ended_unix_nanos_ = 0;
+  std::vector<monitor::LogEntry> entries_;  ///< the wanted ones: few of a log
+};
 
 /// How long the machines of a run lived. folder: --out of tw run.
 Result<std::vector<market::Lived>> lives_in(const std::string& folder);

@@ -18,7 +18,10 @@ monitor::LogEntry entry(double hour, std::uint64_t writer, Phase phase, std::uin
 
 std::vector<std::pair<double, bool>> lives(const std::vector<monitor::LogEntry>& entries) {
   std::vector<std::pair<double, bool>> found;
-  for (const Life& life : lives_of(entries)) found.emplace_back(life.hours(), life.end == LifeEnd::taken);
+  LivesInLogs logs;
+  for (const monitor::LogEntry& entry : entries) logs.take(entry);
+  for (const Life& life : std::move(logs).lives())
+    found.emplace_back(life.hours(), life.end == LifeEnd::taken);
   std::sort(found.begin(), found.end());
   return found;
 }

@@ -86,13 +86,6 @@ Result<PeerPrices> prices_by_plan(const std::string& file, const std::vector<pla
                   file, all.size())};
 }
 
-std::vector<PeerId> writers_of(const std::vector<std::vector<monitor::LogEntry>>& logs) {
-  std::vector<PeerId> writers;
-  for (const std::vector<monitor::LogEntry>& log : logs)
-    if (!log.empty() && log.front().writer != PeerId{}) writers.push_back(log.front().writer);
-  return writers;
-}
-
 Result<PeerPrices> prices_for(const std::string& folder, const std::string& plan_file,
                               const std::vector<PeerId>& peers) {
   if (!plan_file.empty()) {

@@ -8,7 +8,6 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "launch/run_store.h"
-#include "monitor/logs/event_log_json.h"
 #include "plan/advise/replan.h"
 
 /// What an hour of each peer costs: USD, no less than 0. Where nothing says so, a peer is left out.
@@ -24,9 +23,6 @@ PeerPrices prices_by_state(const launch::RunState& state, const std::vector<Peer
 /// Logs do not say which machine of a plan a peer had, so all must have one price. The error names the file.
 Result<PeerPrices> prices_by_plan(const std::string& file, const std::vector<plan::PlannedGroup>& plan,
                                   const std::vector<PeerId>& peers);
-
-/// The peers that wrote these logs, a launcher's left out.
-std::vector<PeerId> writers_of(const std::vector<std::vector<monitor::LogEntry>>& logs);
 
 /// By PLAN.yaml where plan_file is not empty, else by the state that `tw up` keeps in this folder or the one
 /// above. Nothing where there is none. Errors: a file that cannot be read or used.

@@ -7,8 +7,8 @@
 #include "base/result.h"
 #include "cli/plan/own_lives.h"
 #include "monitor/fold/journal.h"
-#include "monitor/logs/log_source.h"
-#include "monitor/logs/newest_run.h"
+#include "monitor/logs/held_history.h"
+#include "monitor/logs/log_follower.h"
 
 namespace tw::cli {
 namespace {
@@ -148,15 +148,17 @@ plan::Paid paid_in(const monitor::Board& board) {
 
 }  // namespace
 
-plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>& logs,
-                              std::int64_t now_unix_s, const PeerPrices& prices) {
+Result<plan::RunProgress> progress_of(const monitor::LogSource& logs, std::int64_t now_unix_s,
+                                      const PeerPrices& prices) {
   plan::RunProgress progress;
-  std::vector<monitor::LogEntry> entries = merge(logs);
-  if (entries.empty()) return progress;
-  std::int64_t begun = entries.front().unix_nanos;
-  for (const monitor::LogEntry& entry : entries) begun = std::min(begun, entry.unix_nanos);
-  const double begun_s = static_cast<double>(begun) / 1e9, now_s = static_cast<double>(now_unix_s);
-  const monitor::Journal journal = journal_of(logs, {.usd_per_h = prices, .whole = true});
+  LivesInLogs found;
+  TW_TRY(logs.each(LivesInLogs::kWanted,
+                   [&](const monitor::LogEntry& entry, std::size_t) { found.take(entry); }));
+  if (!found.begun_unix_nanos()) return progress;
+  const double begun_s = static_cast<double>(*found.begun_unix_nanos()) / 1e9;
+  const auto now_s = static_cast<double>(now_unix_s);
+  TW_TRY(const auto history, monitor::HeldHistory::of(logs));
+  TW_TRY(const auto journal, journal_of(logs, history, {.usd_per_h = prices, .whole = true}));
   const monitor::Board board = journal.board();
   progress.elapsed_h = std::max(0.0, (board.is_over() ? board.now_s : now_s) - begun_s) / 3600;
   progress.paid = paid_in(board);
@@ -166,16 +168,16 @@ plan::RunProgress progress_of(const std::vector<std::vector<monitor::LogEntry>>&
   take_peers(journal, progress);
   progress.losses = static_cast<int>(std::ranges::count(
       board.interruptions, monitor::Interruption::Kind::lost, &monitor::Interruption::kind));
-  const std::vector<Life> lives = lives_of(std::move(entries));
+  const std::vector<Life> lives = std::move(found).lives();
   progress.zones = zones_of(board, lives, now_s);
   progress.peer_hours = board.money.machine_hours + hours_without_log(board, lives);
   return progress;
 }
 
 Result<plan::RunProgress> progress_in(const std::string& path, std::int64_t now_unix_s) {
-  TW_TRY(const auto newest, monitor::read_newest_run(path));
-  TW_TRY(const auto prices, prices_for(path, "", writers_of(newest.logs)));
-  return progress_of(newest.logs, now_unix_s, prices);
+  TW_TRY(const auto logs, monitor::LogFollower::of_whole_logs(path));
+  TW_TRY(const auto prices, prices_for(path, "", logs.writers()));
+  return progress_of(logs, now_unix_s, prices);
 }
 
 }  // namespace tw::cli

@@ -32,12 +32,17 @@ monitor::LogEntry start(double hour, std::uint64_t writer, const std::string& si
   return made;
 }
 
+plan::RunProgress progress_by(const std::vector<std::vector<monitor::LogEntry>>& logs,
+                              std::int64_t now_unix_s, const PeerPrices& prices = {}) {
+  return progress_of(monitor::HeldLogs(logs), now_unix_s, prices).value();
+}
+
 TEST(RunProgress, a_zone_has_no_machine_since_its_last_one_was_lost) {
   const std::vector<std::vector<monitor::LogEntry>> logs{
       {start(0, 1, "aws:us-east-1"), entry(0.1, 1, Phase::accumulate, 1), entry(2, 1, Phase::lost, 5, 2),
        entry(2.1, 1, Phase::accumulate, 6)},
       {start(0, 2, "aws:us-west-2"), entry(0.1, 2, Phase::accumulate, 1)}};
-  const plan::RunProgress progress = progress_of(logs, unix_s(2.5));
+  const plan::RunProgress progress = progress_by(logs, unix_s(2.5));
   ASSERT_EQ(progress.zones.size(), 2U);
   const plan::ZoneSeen& east = progress.zones[0];
   const plan::ZoneSeen& west = progress.zones[1];
@@ -58,7 +63,7 @@ TEST(RunProgress, a_machine_that_left_by_itself_or_by_sigterm_is_not_taken) {
       {start(0, 1, "aws:us-east-1"), entry(0.1, 1, Phase::accumulate, 1), entry(2.1, 1, Phase::leave, 5, 2),
        entry(2.2, 1, Phase::accumulate, 6)},
       {start(0, 2, "aws:us-west-2"), entry(0.1, 2, Phase::accumulate, 1), notice}};
-  const plan::RunProgress progress = progress_of(logs, unix_s(5));
+  const plan::RunProgress progress = progress_by(logs, unix_s(5));
   ASSERT_EQ(progress.zones.size(), 2U);
   const plan::ZoneSeen& west = progress.zones[1];
   EXPECT_EQ(west.living, 0);
@@ -77,7 +82,7 @@ TEST(RunProgress, a_zone_where_another_machine_lives_is_available) {
       {start(0, 1, "aws:us-west-2"), entry(0.1, 1, Phase::accumulate, 1), entry(2, 1, Phase::lost, 5, 2),
        entry(2.1, 1, Phase::accumulate, 6)},
       {start(0, 2, "aws:us-west-2"), entry(0.1, 2, Phase::accumulate, 1)}};
-  const plan::RunProgress progress = progress_of(logs, unix_s(2.5));
+  const plan::RunProgress progress = progress_by(logs, unix_s(2.5));
   ASSERT_EQ(progress.zones.size(), 1U);
   EXPECT_TRUE(progress.zones[0].sight.up);
   EXPECT_EQ(progress.zones[0].living, 1);
@@ -105,7 +110,7 @@ std::vector<std::vector<monitor::LogEntry>> logs_with_prices() {
 
 TEST(RunProgress, the_cost_so_far_is_that_of_the_report) {
   const auto logs = logs_with_prices();
-  const plan::RunProgress progress = progress_of(logs, unix_s(1));
+  const plan::RunProgress progress = progress_by(logs, unix_s(1));
   const plan::Paid& paid = progress.paid;
   EXPECT_NEAR(progress.peer_hours, 2, 1e-9);
   EXPECT_NEAR(paid.priced_hours, 2, 1e-9);
@@ -118,15 +123,15 @@ TEST(RunProgress, the_cost_so_far_is_that_of_the_report) {
 
 TEST(RunProgress, a_complete_run_takes_no_more_time_and_a_price_of_the_state_stands_in) {
   auto logs = logs_with_prices();
-  EXPECT_NEAR(progress_of(logs, unix_s(50)).elapsed_h, 1, 1e-6);
+  EXPECT_NEAR(progress_by(logs, unix_s(50)).elapsed_h, 1, 1e-6);
   for (auto& log : logs) {
     log.pop_back();
     log.back().event.fact = event::Commit{.samples = 900, .samples_total = 900};
   }
   logs[0][0].event.fact = event::Start{.site = "aws:us-east-1:a", .last_round = 9};
   logs[1][0].event.fact = event::Start{.site = "aws:us-west-2:a", .last_round = 9};
-  EXPECT_NEAR(progress_of(logs, unix_s(50)).elapsed_h, 50, 1e-6);
-  const plan::Paid paid = progress_of(logs, unix_s(50), {{PeerId{1}, 2.0}}).paid;
+  EXPECT_NEAR(progress_by(logs, unix_s(50)).elapsed_h, 50, 1e-6);
+  const plan::Paid paid = progress_by(logs, unix_s(50), {{PeerId{1}, 2.0}}).paid;
   EXPECT_NEAR(paid.priced_hours, 0.9, 1e-9);
   EXPECT_NEAR(paid.machines_usd, 1.8, 1e-9);
 }
@@ -153,9 +158,9 @@ std::vector<monitor::LogEntry> log_of_one_that_is_left() {
 TEST(RunProgress, the_recent_speed_is_that_of_the_peers_that_made_it) {
   const auto log = log_of_one_that_is_left();
   const auto before = std::vector(log.begin(), log.begin() + 9);
-  const plan::RunProgress all = progress_of({before}, unix_s(0.8));
+  const plan::RunProgress all = progress_by({before}, unix_s(0.8));
   EXPECT_NEAR(all.measured.peers, 3, 1e-9);
-  const plan::RunProgress left = progress_of({log}, unix_s(2.2));
+  const plan::RunProgress left = progress_by({log}, unix_s(2.2));
   EXPECT_EQ(left.losses, 2);
   EXPECT_NEAR(left.measured.peers, (7 * 0.1 * 3 + 2 * 0.3) / 1.3, 1e-3) << "without the round of the loss";
   EXPECT_NEAR(left.measured.samples_per_s / left.measured.peers, all.measured.samples_per_s / 3, 1e-3)
@@ -166,12 +171,12 @@ TEST(RunProgress, the_recent_speed_is_that_of_the_peers_that_made_it) {
 
 TEST(RunProgress, the_round_of_a_loss_tells_no_speed_also_where_the_lost_peer_had_a_part_in_it) {
   auto log = log_of_one_that_is_left();
-  const plan::RunSpeed without = progress_of({log}, unix_s(2.2)).measured;
+  const plan::RunSpeed without = progress_by({log}, unix_s(2.2)).measured;
   for (monitor::LogEntry& one : log)
     if (one.event.round == 9 && one.event.as<event::Commit>())
       one.event.fact =
           event::Commit{.peers = {PeerId{1}, PeerId{2}, PeerId{3}}, .samples = 900, .samples_total = 8100};
-  const plan::RunSpeed with = progress_of({log}, unix_s(2.2)).measured;
+  const plan::RunSpeed with = progress_by({log}, unix_s(2.2)).measured;
   EXPECT_NEAR(with.samples_per_s, without.samples_per_s, 1e-9);
   EXPECT_NEAR(with.peers, without.peers, 1e-9);
 }
@@ -194,7 +199,7 @@ std::vector<monitor::LogEntry> log_of_one_that_is_resumed() {
 }
 
 TEST(RunProgress, the_wait_until_all_that_were_lost_are_started_again_is_no_speed_of_the_machines) {
-  const plan::RunProgress progress = progress_of({log_of_one_that_is_resumed()}, unix_s(2.1));
+  const plan::RunProgress progress = progress_by({log_of_one_that_is_resumed()}, unix_s(2.1));
   EXPECT_EQ(progress.losses, 0) << "nobody was left to tell";
   EXPECT_NEAR(progress.measured.samples_per_s, 900 / 360.0, 1e-6);
   EXPECT_NEAR(progress.samples_per_s, 10 * 900 / 7200.0, 1e-6);
@@ -204,7 +209,7 @@ TEST(RunProgress, counts_the_hours_of_a_peer_that_only_others_logged) {
   const std::vector<std::vector<monitor::LogEntry>> logs{
       {start(0, 1, "aws:us-east-1"), entry(0.1, 1, Phase::accumulate, 1), entry(1, 1, Phase::join, 1, 2),
        entry(3, 1, Phase::lost, 5, 2), entry(3, 1, Phase::accumulate, 6)}};
-  const plan::RunProgress progress = progress_of(logs, unix_s(3));
+  const plan::RunProgress progress = progress_by(logs, unix_s(3));
   EXPECT_NEAR(progress.peer_hours, 3 + 2, 1e-6);
   EXPECT_EQ(progress.paid.priced_hours, 0);
 }

@@ -17,6 +17,7 @@
 #include "measure/bench/pump.h"
 #include "measure/bench/watch.h"
 #include "monitor/logs/event_log_json.h"
+#include "monitor/logs/event_log_tail.h"
 
 namespace tw::measure {
 namespace {

@@ -14,6 +14,7 @@
 #include "measure/bench/times.h"
 #include "measure/testbed/testbed.h"
 #include "measure/testbed/trouble.h"
+#include "monitor/logs/event_log_tail.h"
 
 namespace tw::measure {
 

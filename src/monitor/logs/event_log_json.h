@@ -2,12 +2,10 @@
 #pragma once
 
 #include <bitset>
-#include <compare>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -120,71 +118,5 @@ class JsonEventLog : public world::EventSink {
   std::string removal_;
   bool was_removed_ = false;  ///< the file, and there is no new one yet
 };
-
-/// How far a log was read: whole lines of one of its parts.
-struct LogPlace {
-  std::uint64_t part = 1, bytes = 0;
-
-  auto operator<=>(const LogPlace&) const = default;
-};
-
-/// Follows a log that another process writes, from part to part, a piece at a time; and the one that is begun
-/// anew in its place.
-class EventLogTail {
- public:
-  explicit EventLogTail(std::string path) : path_(std::move(path)) {}
-
-  /// The next line; nothing: no further one is complete, or there is no such file. wanted: of
-  /// parse_json_line. Errors: path:line and why; the path of what is no regular file. The next call tries
-  /// that line again. parts: log_parts of the log, asked before; nothing: they are asked for where needed.
-  Result<std::optional<LogEntry>> next(const Phases& wanted = kAllPhases,
-                                       const std::vector<std::uint64_t>* parts = nullptr);
-
-  /// The lines that were completed since the last call that was no error. Errors: as above.
-  Result<std::vector<LogEntry>> poll();
-
-  /// After the last line that was taken.
-  LogPlace place() const { return {part_, bytes_}; }
-
-  /// That were taken since the log began.
-  std::uint64_t lines() const { return lines_before_ + lines_; }
-
-  /// It took as many lines up to the same place, of a log that begins alike.
-  bool stands_as(const EventLogTail& other) const {
-    return place() == other.place() && lines() == other.lines() && begin_ == other.begin_;
-  }
-
-  /// Once next() gave nothing: the text after the last line end. It is of a line being written, or torn
-  /// because its writer was killed.
-  std::string_view rest() const { return std::string_view(text_).substr(at_); }
-
- private:
-  Result<bool> read_on(const std::vector<std::uint64_t>* parts);
-  Result<bool> read_piece(std::uint64_t part, std::uint64_t from);
-  Result<std::optional<LogEntry>> take_line(std::size_t end, const Phases& wanted);
-  bool was_begun_anew(const std::vector<std::uint64_t>* parts) const;
-  void begin_at(std::uint64_t part);
-  std::vector<std::uint64_t> further_parts(const std::vector<std::uint64_t>* parts) const;
-
-  std::string path_;
-  std::uint64_t part_ = 1;
-  std::uint64_t lines_before_ = 0;       ///< of earlier parts, that were taken
-  std::uint64_t bytes_ = 0, lines_ = 0;  ///< of this part, that were taken
-  std::string begin_;                    ///< of them
-  std::string text_;                     ///< read last; from at_ on it was not taken
-  std::size_t at_ = 0;
-  std::vector<LogEntry> taken_;  ///< by poll, and not handed out
-};
-
-/// A whole log, with all existing parts. A torn last line of a part is left out; any other broken line is an
-/// error that names path:line.
-Result<std::vector<LogEntry>> read_event_log(const std::string& path);
-
-/// The paths of all logs of a folder, or of its subfolder "logs" if only that one has logs; or the one log.
-/// Errors: no such folder, no log in it.
-Result<std::vector<std::string>> find_event_logs(const std::string& folder_or_log);
-
-/// These logs, an entry of the list each, of whatever runs. Errors: as above, and a broken line.
-Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& folder_or_log);
 
 }  // namespace tw::monitor

@@ -14,6 +14,7 @@
 #include <limits>
 #include <system_error>
 
+#include "monitor/logs/test_event_log.h"
 #include "monitor/report/missing.h"
 
 namespace tw::monitor {
@@ -21,17 +22,6 @@ namespace {
 
 using world::Phase;
 using namespace std::chrono_literals;
-
-class StillClock : public world::Clock {
- public:
-  Instant now() override { return time; }
-
-  std::int64_t unix_nanos() override { return 1'767'225'600'123'000'000; }  // 2026-01-01T00:00:00.123Z
-
-  void at(Instant, std::function<void()>) override { TW_CHECK(false); }
-
-  Instant time{12s};
-};
 
 /// While it lives, no file of this process grows beyond so many bytes, as if its disk were full.
 class SmallDisk {
@@ -60,45 +50,6 @@ std::vector<MissingEvents> gaps_in(const std::vector<LogEntry>& log) {
   for (const LogEntry& entry : log) gaps.take(entry);
   return gaps.found();
 }
-
-class EventLogFile : public testing::Test {
- protected:
-  void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = testing::TempDir() + "tw-event-log-" + test->name();
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name = "events-7.jsonl") const { return folder_ + "/" + name; }
-
-  void append(const std::string& text) const { std::ofstream(path(), std::ios::app) << text; }
-
-  JsonEventLog open(LogLimits limits = {}) {
-    auto log = JsonEventLog::open(path(), PeerId{7}, clock_, limits);
-    EXPECT_TRUE(log);
-    return std::move(log).value();
-  }
-
-  /// An event a second, of a round each.
-  void emit_rounds(JsonEventLog& log, Round first, Round last) {
-    for (Round round = first; round <= last; ++round) {
-      clock_.time = Instant(std::chrono::seconds(round));
-      log.emit({.at = clock_.time, .round = round, .fact = event::Commit{}});
-    }
-  }
-
-  std::vector<LogEntry> entries() const {
-    auto entries = read_event_log(path());
-    EXPECT_TRUE(entries) << (entries ? "" : entries.error().message);
-    return entries ? std::move(entries).value() : std::vector<LogEntry>{};
-  }
-
-  StillClock clock_;
-  std::string folder_;
-};
 
 LogEntry full_entry() {
   return {.writer = PeerId{7},
@@ -268,49 +219,6 @@ TEST_F(EventLogFile, names_file_and_line_of_a_broken_line_that_is_not_the_last) 
             path() + ":2: not a JSON object; move this log elsewhere, and the others can be read");
 }
 
-TEST_F(EventLogFile, is_followed_line_by_line_while_it_grows) {
-  EventLogTail tail(path());
-  EXPECT_TRUE(tail.poll().value().empty()) << "no such file yet";
-  JsonEventLog log = open();
-  log.emit({.at = Instant(1s), .round = 1, .fact = event::Accumulate{}});
-  EXPECT_EQ(tail.poll().value().size(), 1U);
-  EXPECT_TRUE(tail.poll().value().empty());
-
-  const std::string line = to_json_line(full_entry());
-  append(line.substr(0, 20));
-  EXPECT_TRUE(tail.poll().value().empty());
-  EXPECT_EQ(tail.rest(), line.substr(0, 20));
-  append(line.substr(20) + "\n");
-  EXPECT_EQ(tail.poll().value().size(), 1U);
-}
-
-TEST_F(EventLogFile, is_followed_up_to_a_broken_line_which_keeps_its_number) {
-  JsonEventLog log = open();
-  log.emit({.at = Instant(1s), .round = 1, .fact = event::Accumulate{}});
-  append("{\"t\":3.0\n");
-  EventLogTail tail(path());
-  for (int again = 0; again < 3; ++again) {
-    const auto polled = tail.poll();
-    ASSERT_FALSE(polled);
-    EXPECT_EQ(polled.error().message.find(path() + ":2: not a JSON object;"), 0U) << polled.error().message;
-  }
-  std::filesystem::resize_file(path(), std::filesystem::file_size(path()) - 9);
-  append(to_json_line(full_entry()) + "\n");
-  EXPECT_EQ(tail.poll().value().size(), 2U) << "what came before the broken line, too";
-}
-
-TEST_F(EventLogFile, is_followed_through_lines_that_are_longer_than_a_piece) {
-  JsonEventLog log = open();
-  for (const std::size_t length : {1U, 65'000U, 65'536U, 300'000U, 2U})
-    log.emit({.at = Instant(1s), .round = length, .why = std::string(length, 'x'), .fact = event::Warn{}});
-  EventLogTail tail(path());
-  const auto polled = tail.poll();
-  ASSERT_TRUE(polled) << polled.error().message;
-  ASSERT_EQ(polled.value().size(), 5U);
-  for (const LogEntry& entry : polled.value()) EXPECT_EQ(entry.event.why.size(), entry.event.round);
-  EXPECT_EQ(tail.place(), (LogPlace{1, std::filesystem::file_size(path())}));
-}
-
 TEST_F(EventLogFile, gives_the_heads_of_lines_that_nobody_wants) {
   const LogEntry all = full_entry();
   LogEntry head = all;
@@ -331,29 +239,6 @@ TEST_F(EventLogFile, gives_the_heads_of_lines_that_nobody_wants) {
         R"({"t":2,"time":"2026-01-31T12:00:00.000Z","peer":-1,"round":3,"phase":"apply"})",
         R"({"t":2,"time":"2026-01-31T12:00:00.000Z","peer":1,"round":3,"phase":"nap"})"})
     EXPECT_FALSE(parse_json_line(broken, {})) << broken;
-}
-
-TEST_F(EventLogFile, is_followed_where_its_writer_cut_a_torn_line_off) {
-  open().emit({.at = Instant(1s), .round = 1, .fact = event::Accumulate{}});
-  append(R"({"t":3.0,"time":"2026-01-)");
-  EventLogTail tail(path());
-  EXPECT_EQ(tail.poll().value().size(), 1U);
-  open().emit({.at = Instant(5s), .round = 5, .fact = event::Commit{}});
-  const auto polled = tail.poll();
-  ASSERT_TRUE(polled) << polled.error().message;
-  EXPECT_EQ(polled.value().size(), 1U);
-}
-
-TEST_F(EventLogFile, that_is_no_file_is_named_by_those_who_follow_it) {
-  std::filesystem::create_directory(path());
-  const auto folder = EventLogTail(path()).poll();
-  ASSERT_FALSE(folder);
-  EXPECT_EQ(folder.error().message, path() + ": cannot be read: it is a folder; expected a regular file");
-  std::filesystem::remove(path());
-  ASSERT_EQ(mkfifo(path().c_str(), 0600), 0);
-  const auto pipe = EventLogTail(path()).poll();
-  ASSERT_FALSE(pipe);
-  EXPECT_EQ(pipe.error().message, path() + ": cannot be read: it is a pipe; expected a regular file");
 }
 
 TEST_F(EventLogFile, that_cannot_be_written_is_said_once_and_stops_nobody) {
@@ -472,56 +357,6 @@ TEST_F(EventLogFile, whose_folder_cannot_be_made_again_is_trouble) {
   EXPECT_EQ(entries().front().event.as<event::Log>()->missing, 5U);
 }
 
-TEST_F(EventLogFile, is_followed_where_its_writer_began_a_new_one) {
-  JsonEventLog log = open();
-  EventLogTail tail(path());
-  emit_rounds(log, 1, 9);
-  EXPECT_EQ(tail.poll().value().size(), 9U);
-  std::filesystem::remove(path());
-  EXPECT_TRUE(tail.poll().value().empty());
-  emit_rounds(log, 10, 10);
-  const auto seen = tail.poll();
-  ASSERT_TRUE(seen) << seen.error().message;
-  ASSERT_EQ(seen.value().size(), 2U);
-  EXPECT_EQ(seen.value().back().event.round, 10U);
-}
-
-TEST_F(EventLogFile, is_followed_where_a_longer_one_took_its_place) {
-  std::optional<JsonEventLog> log(open());
-  EventLogTail tail(path());
-  emit_rounds(*log, 1, 2);
-  EXPECT_EQ(tail.poll().value().size(), 2U);
-  log.reset();
-  std::filesystem::remove(path());
-  log.emplace(open());
-  emit_rounds(*log, 11, 19);
-  const auto seen = tail.poll();
-  ASSERT_TRUE(seen) << seen.error().message;
-  ASSERT_EQ(seen.value().size(), 9U);
-  EXPECT_EQ(seen.value().front().event.round, 11U);
-}
-
-TEST_F(EventLogFile, is_followed_from_its_first_part_where_it_was_begun_anew) {
-  constexpr LogLimits kSmall{.part_bytes = 500, .parts = 8};
-  for (const Round last : {Round{29}, Round{60}}) {
-    std::optional<JsonEventLog> log(open(kSmall));
-    EventLogTail tail(path());
-    emit_rounds(*log, 1, 20);
-    EXPECT_FALSE(tail.poll().value().empty());
-    log.reset();
-    for (const std::uint64_t part : log_parts(path())) std::filesystem::remove(log_part_path(path(), part));
-    EXPECT_TRUE(tail.poll().value().empty());
-    log.emplace(open(kSmall));
-    emit_rounds(*log, 21, last);
-    const auto seen = tail.poll();
-    ASSERT_TRUE(seen) << seen.error().message;
-    EXPECT_EQ(seen.value().front().event.round, 21U);
-    EXPECT_EQ(seen.value().back().event.round, last);
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-}
-
 TEST_F(EventLogFile, with_a_wrong_path_is_an_error_at_once) {
   const auto log = JsonEventLog::open(path("none/events-7.jsonl"), PeerId{7}, clock_);
   ASSERT_FALSE(log);
@@ -575,23 +410,6 @@ TEST_F(EventLogFile, is_continued_in_its_newest_part) {
   EXPECT_EQ(std::ranges::count(all, Phase::commit, [](const LogEntry& e) { return e.event.phase(); }), 40);
   EXPECT_TRUE(gaps_in(all).empty());
   EXPECT_EQ(read_event_logs(folder_).value().size(), 1U) << "all parts are one log";
-}
-
-TEST_F(EventLogFile, is_followed_from_part_to_part) {
-  JsonEventLog log = open({.part_bytes = 500, .parts = 8});
-  EventLogTail tail(path());
-  Round next = 1;
-  for (Round round = 1; round <= 20; ++round) {
-    emit_rounds(log, round, round);
-    const auto seen = tail.poll();
-    ASSERT_TRUE(seen) << seen.error().message;
-    for (const LogEntry& entry : seen.value()) {
-      if (entry.event.phase() != Phase::commit) continue;
-      EXPECT_EQ(entry.event.round, next++);
-    }
-  }
-  EXPECT_EQ(next, 21U);
-  EXPECT_GT(log_parts(path()).size(), 2U);
 }
 
 TEST_F(EventLogFile, is_a_regular_file) {

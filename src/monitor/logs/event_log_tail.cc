@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "monitor/logs/event_log_tail.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <utility>
 
-#include "base/cause_text.h"
-#include "base/result.h"
 #include "base/text/text_file.h"
-#include "monitor/logs/event_log_json.h"
+#include "monitor/logs/log_file.h"
 
 namespace tw::monitor {
 namespace {
@@ -30,28 +29,37 @@ bool file_begins_with(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-Result<std::vector<LogEntry>> EventLogTail::poll() {
+Status EventLogTail::each_new(const Phases& wanted, const std::function<void(LogEntry entry)>& take) {
   while (true) {
-    TW_TRY(auto entry, next());
-    if (!entry) return std::exchange(taken_, {});
-    taken_.push_back(std::move(*entry));
+    TW_TRY(auto entry, next(wanted));
+    if (!entry) return Unit{};
+    take(std::move(*entry));
   }
+}
+
+Result<std::vector<LogEntry>> EventLogTail::poll() {
+  TW_TRY(each_new(kAllPhases, [this](LogEntry entry) { taken_.push_back(std::move(entry)); }));
+  return std::exchange(taken_, {});
 }
 
 Result<std::optional<LogEntry>> EventLogTail::next(const Phases& wanted,
                                                    const std::vector<std::uint64_t>* parts) {
   while (true) {
-    if (const std::size_t end = text_.find('\n', at_); end != std::string::npos)
-      return take_line(end, wanted);
-    TW_TRY(const bool more, read_on(parts));
-    if (!more) return std::optional<LogEntry>();
+    if (const std::size_t end = text_.find('\n', at_); end == std::string::npos) {
+      TW_TRY(const bool more, read_on(parts));
+      if (!more) return std::optional<LogEntry>();
+    } else {
+      TW_TRY(auto entry, take_line(end, wanted));
+      if (entry) return entry;
+    }
   }
 }
 
+/// Nothing: the line was skipped.
 Result<std::optional<LogEntry>> EventLogTail::take_line(std::size_t end, const Phases& wanted) {
   const std::size_t length = end + 1 - at_;
   auto entry = parse_json_line(text_.substr(at_, length - 1), wanted);
-  if (!entry) {
+  if (!entry && broken_ == BrokenLine::error) {
     text_.clear();  // it may be mended
     at_ = 0;
     return Error{fmt::format("{}:{}: {}; move this log elsewhere, and the others can be read",
@@ -62,7 +70,7 @@ Result<std::optional<LogEntry>> EventLogTail::take_line(std::size_t end, const P
   at_ += length;
   bytes_ += length;
   ++lines_;
-  return std::optional(std::move(entry).value());
+  return entry ? std::optional(std::move(entry).value()) : std::nullopt;
 }
 
 /// Another file has this name, or is shorter than what was taken; or the part is gone, and later ones with
@@ -127,33 +135,6 @@ Result<bool> EventLogTail::read_piece(std::uint64_t part, std::uint64_t from) {
   }
   return Error{fmt::format("{}:{}: a line of more than {} bytes; expected an event log", path,
                            part == part_ ? lines_ + 1 : 1, kMostLineBytes)};
-}
-
-Result<std::vector<LogEntry>> read_event_log(const std::string& path) {
-  if (log_parts(path).empty()) TW_TRY(read_text_from(path, 0, 0));  // says why
-  return EventLogTail(path).poll();
-}
-
-Result<std::vector<std::string>> find_event_logs(const std::string& folder_or_log) {
-  std::error_code error;
-  if (std::filesystem::is_regular_file(folder_or_log, error)) return std::vector<std::string>{folder_or_log};
-  std::vector<std::string> paths = logs_in_folder(folder_or_log, error);
-  const std::string inner = folder_or_log + "/logs";
-  if (std::error_code none; !error && paths.empty() && std::filesystem::is_directory(inner, none))
-    paths = logs_in_folder(inner, error);
-  if (error) return Error{fmt::format("cannot read the folder {}: {}", folder_or_log, cause_text(error))};
-  if (paths.empty()) return Error{no_logs_in(folder_or_log)};
-  return paths;
-}
-
-Result<std::vector<std::vector<LogEntry>>> read_event_logs(const std::string& folder_or_log) {
-  TW_TRY(const auto paths, find_event_logs(folder_or_log));
-  std::vector<std::vector<LogEntry>> logs;
-  for (const std::string& path : paths) {
-    TW_TRY(auto log, read_event_log(path));
-    logs.push_back(std::move(log));
-  }
-  return logs;
 }
 
 }  // namespace tw::monitor

@@ -36,15 +36,52 @@ Status FollowedLogs::poll() {
   const std::vector<PeerId> peers = follower_.writers();
   // There is another run, or a new peer: a journal gets the facts of its peers only at its beginning.
   if (!is_up_to_date_ || follower_.run() != run_ || peers != peers_) {
-    follower_.rewind();
     run_ = follower_.run();
     peers_ = peers;
-    journal_ = Journal(facts_ ? facts_(peers) : JournalOptions{});
+    options_ = facts_ ? facts_(peers) : JournalOptions{};
+    history_.reset();
+    forks_ = 0;
+    begin();
   }
   is_up_to_date_ = false;  // after an error the next call begins again, too
-  TW_TRY(follower_.each_new([&](const LogEntry& entry, std::size_t) { journal_.take(entry); }));
+  TW_TRY(take_new());
   is_up_to_date_ = true;
   return Unit{};
+}
+
+void FollowedLogs::begin() {
+  follower_.rewind();
+  journal_ = Journal(options_);
+}
+
+Status FollowedLogs::take_new() {
+  bool turns = false;
+  TW_TRY(follower_.each_new([&](const LogEntry& entry, std::size_t) {
+    turns = turns || may_turn(entry);
+    journal_.take(entry, history_ && history_->drops_next(entry));
+  }));
+  return turns || journal_.rounds().forks() != forks_ ? take_whole() : Unit{};
+}
+
+/// Which of two histories the run holds shows only in all entries.
+Status FollowedLogs::take_whole() {
+  begin();
+  TW_TRY(history_, HeldHistory::of(follower_));
+  std::size_t next = 0;
+  TW_TRY(follower_.each_new(
+      [&](const LogEntry& entry, std::size_t) { journal_.take(entry, history_->drops(next++)); }));
+  forks_ = journal_.rounds().forks();
+  return Unit{};
+}
+
+/// A peer takes another history, or one beside the run comes to its end.
+bool FollowedLogs::may_turn(const LogEntry& entry) const {
+  if (!history_ || !history_->is_parted()) return false;
+  const bool beside = history_->is_beside(entry.writer);
+  if (const auto* commit = entry.event.as<event::Commit>()) return beside && commit->last;
+  const auto* restored = entry.event.as<event::Restore>();
+  if (restored == nullptr || restored->record.empty()) return false;
+  return beside || !journal_.rounds().holds(entry.event.round, restored->record);
 }
 
 }  // namespace tw::monitor

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "monitor/fold/journal.h"
+#include "monitor/logs/held_history.h"
 #include "monitor/logs/log_follower.h"
 
 namespace tw::monitor {
 
-/// The board of the newest run in a folder of event logs, while they grow and new ones come. Calls block
-/// while they read new lines.
+/// The board of the newest run in a folder of event logs, while they grow and new ones come. Where they show
+/// two histories, it is that of a report (HeldHistory). Calls block while they read new lines, then all.
 class FollowedLogs {
  public:
   /// Facts about the peers besides their logs; requested again when there are more peers, or another run.
@@ -37,13 +40,21 @@ class FollowedLogs {
   FollowedLogs(const std::string& folder, Facts facts)
       : folder_(folder), facts_(std::move(facts)), follower_(folder) {}
 
+  void begin();
+  Status take_new();
+  Status take_whole();
+  bool may_turn(const LogEntry& entry) const;
+
   std::string folder_;
   Facts facts_;
   LogFollower follower_;
   std::string run_;
   std::vector<PeerId> peers_;
+  JournalOptions options_;  ///< of the journal
   Journal journal_;
-  bool is_up_to_date_ = true;  ///< the journal, with what the follower has given
+  std::optional<HeldHistory> history_;  ///< of all entries, once they had two
+  std::uint64_t forks_ = 0;             ///< of the rounds of the journal, as far as the history knows them
+  bool is_up_to_date_ = true;           ///< the journal, with what the follower has given
 };
 
 }  // namespace tw::monitor

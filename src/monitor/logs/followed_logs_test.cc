@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "monitor/logs/test_logs.h"
+
 namespace tw::monitor {
 namespace {
 
@@ -30,8 +32,11 @@ class Follow : public testing::Test {
   }
 
   void write(const std::string& path, PeerId peer, world::Fact fact, Round round) {
-    const world::Event event{
-        .at = Instant(std::chrono::seconds(++second)), .round = round, .fact = std::move(fact)};
+    write(path, peer, {.round = round, .fact = std::move(fact)});
+  }
+
+  void write(const std::string& path, PeerId peer, world::Event event) {
+    event.at = Instant(std::chrono::seconds(++second));
     std::ofstream(folder + "/" + path, std::ios::app)
         << to_json_line({peer, kBegin_ns + second * 1'000'000'000LL, event}) << "\n";
   }
@@ -99,11 +104,118 @@ TEST_F(Follow, shows_the_newest_run_alone_as_a_report_does) {
   ASSERT_TRUE(poll(logs));
   EXPECT_EQ(peers(logs), 2U);
   EXPECT_THAT(asked.back(), ElementsAre(PeerId{2}, PeerId{3}));
-  const auto whole = read_newest_run(folder);
+  const auto whole = LogFollower::of_whole_logs(folder);
   ASSERT_TRUE(whole);
-  EXPECT_EQ(logs.value().board(0), journal_of(whole.value().logs).board(0));
-  EXPECT_EQ(logs.value().left_out(), whole.value().left_out);
+  const HeldHistory history = HeldHistory::of(whole.value()).value();
+  EXPECT_EQ(logs.value().board(0), journal_of(whole.value(), history).value().board(0));
+  EXPECT_EQ(logs.value().left_out(), whole.value().left_out());
   EXPECT_THAT(logs.value().left_out(), HasSubstr("left out: events-1.jsonl of run aa"));
+}
+
+/// Two peers that do 32 samples each in a round; after round 3 each goes on by itself, with 64.
+class Parted : public Follow {
+ protected:
+  void SetUp() override {
+    Follow::SetUp();
+    for (const std::uint64_t peer : {1, 2}) tell(peer, {.fact = event::Start{}});
+    for (Round round = 1; round <= 3; ++round)
+      for (const std::uint64_t peer : {1, 2}) decide(peer, round, "a", 2);
+    tell(1, {.round = 4, .peer = PeerId{2}, .why = "silent", .fact = event::Lost{}});
+    tell(2, {.round = 4, .peer = PeerId{1}, .why = "silent", .fact = event::Lost{}});
+    for (Round round = 4; round <= 6; ++round) decide(1, round, "a", 1);
+    decide_alone(4, 8);
+  }
+
+  void tell(std::uint64_t peer, world::Event event) {
+    write(event_log_name(PeerId{peer}), PeerId{peer}, std::move(event));
+  }
+
+  void decide(std::uint64_t peer, Round round, const std::string& history, std::uint64_t members) {
+    const bool is_first_alone = history != "a" && round == 4;
+    const std::string record = history + std::to_string(round);
+    tell(peer, {.round = round, .fact = event::Accumulate{}});
+    tell(peer, {.round = round,
+                .fact = event::Commit{.digest = record,
+                                      .cause = is_first_alone ? event::Cause::minority : event::Cause::none,
+                                      .parent = (is_first_alone ? "a" : history) + std::to_string(round - 1),
+                                      .samples = 64 / members,
+                                      .samples_total = 64 * round,
+                                      .majority_samples = 64 * (history == "a" ? round : 3),
+                                      .members = members}});
+    tell(peer, {.round = round, .fact = event::Apply{.digest = "of " + record, .record = record}});
+  }
+
+  void decide_alone(Round first, Round last) {
+    for (Round round = first; round <= last; ++round) decide(2, round, "b", 1);
+  }
+
+  void meet() {
+    tell(2, {.round = 9, .fact = event::Restore{}});
+    tell(2, {.round = 6, .fact = event::Restore{.digest = "of a6", .record = "a6"}});
+    for (const std::uint64_t peer : {1, 2}) decide(peer, 7, "a", 2);
+  }
+
+  /// As a report has it of the logs so far.
+  Board whole() const { return journal_of(read_event_logs(folder).value()).board(0); }
+};
+
+std::uint64_t samples_of_peers(const Board& board) {
+  std::uint64_t sum = 0;
+  for (const BoardPeer& peer : board.peers) sum += peer.samples;
+  return sum;
+}
+
+TEST_F(Parted, show_the_history_that_the_run_holds_and_who_is_apart) {
+  auto logs = open();
+  for (const bool goes_on : {false, true}) {
+    if (goes_on) decide_alone(9, 9);
+    ASSERT_TRUE(logs && poll(logs));
+    const Board board = logs.value().board(0);
+    EXPECT_EQ(board.round, 6U);
+    EXPECT_EQ(board.peers[0].state, PeerState::applying);
+    EXPECT_EQ(board.peers[1].state, PeerState::lost);
+    EXPECT_EQ(board.peers[1].ended, "silent; apart from the others since round 4");
+    EXPECT_FALSE(board.identical) << "two histories";
+    EXPECT_EQ(samples_of_peers(board), board.samples);
+    ASSERT_EQ(board.interruptions.size(), 1U) << "neither came back, and peer 1 was not lost";
+    EXPECT_EQ(board.interruptions[0].kind, Interruption::Kind::lost);
+    EXPECT_EQ(board, whole());
+  }
+  const Board later = logs.value().board(static_cast<double>(kBegin_ns) * 1e-9 + 1000);
+  EXPECT_EQ(later.identical, true) << "peer 2 may not live any more";
+}
+
+TEST_F(Parted, tell_what_was_given_up_when_they_meet) {
+  auto logs = open();
+  ASSERT_TRUE(logs && poll(logs));
+  decide_alone(9, 9);
+  ASSERT_TRUE(poll(logs));
+  meet();
+  ASSERT_TRUE(poll(logs));
+  const Board board = logs.value().board(0);
+  EXPECT_EQ(board.round, 7U);
+  EXPECT_EQ(board.identical, true);
+  EXPECT_EQ(board.peers[1].state, PeerState::applying);
+  EXPECT_EQ(board.peers[1].samples, 4U * 32);
+  EXPECT_EQ(samples_of_peers(board), board.samples);
+  const Interruption& joined = board.interruptions.back();
+  EXPECT_EQ(joined.kind, Interruption::Kind::joined);
+  EXPECT_EQ(joined.round, 7U);
+  EXPECT_EQ(joined.detail, "is back, gave up its rounds 4 to 9");
+  EXPECT_EQ(board, whole());
+}
+
+TEST_F(Parted, read_all_lines_again_only_where_the_run_may_hold_another_history) {
+  auto logs = open();
+  ASSERT_TRUE(logs && poll(logs));
+  // The others' history goes on from that of peer 2 when peer 1 takes it, though it was longer.
+  tell(1, {.round = 8, .fact = event::Restore{.digest = "of b8", .record = "b8"}});
+  for (const std::uint64_t peer : {1, 2}) decide(peer, 9, "b", 2);
+  ASSERT_TRUE(poll(logs));
+  const Board board = logs.value().board(0);
+  EXPECT_EQ(board.round, 9U);
+  EXPECT_EQ(board.identical, true);
+  EXPECT_EQ(board, whole());
 }
 
 TEST_F(Follow, goes_on_with_all_lines_once_a_broken_one_was_mended) {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -210,6 +209,14 @@ void HeldHistory::mark(const std::vector<Mark>& marks) {
     else if (const auto of = begun.find(one.writer); of != begun.end() && of->second != 0)
       dropped = dropped || (leads_to_commit(one.phase) && one.round == of->second);
   }
+  for (const auto& [writer, round] : begun)
+    if (round != 0) beside_.insert(writer);
+}
+
+bool HeldHistory::drops_next(const LogEntry& entry) const {
+  const world::Event& event = entry.event;
+  if (event.as<event::Kill>() && event.peer) return is_beside(*event.peer);
+  return is_beside(entry.writer) && (!record_in(event).empty() || leads_to_commit(event.phase()));
 }
 
 void HeldHistory::mark_false_losses(const std::vector<Mark>& marks) {

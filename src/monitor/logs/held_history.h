@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,15 @@ class HeldHistory {
   /// about the loss of a peer that had its part in that round and went on. One that was cut off says so of
   /// those whom it does not hear.
   bool drops(std::size_t entry) const { return entry < dropped_.size() && dropped_[entry]; }
+
+  /// The last record of this peer is of a history that was dropped.
+  bool is_beside(PeerId peer) const { return beside_.contains(peer); }
+
+  /// As above, of any peer.
+  bool is_parted() const { return !beside_.empty(); }
+
+  /// The same as drops() of an entry that was written since, as long as no peer takes another history.
+  bool drops_next(const LogEntry& entry) const;
 
   struct Held {
     Round round = 0;
@@ -105,6 +115,7 @@ class HeldHistory {
   std::map<PeerId, std::string> tips_;    ///< the last record of each peer
   std::multimap<Round, std::string> held_;
   std::vector<bool> dropped_;
+  std::set<PeerId> beside_;
   std::vector<Held> records_;
   std::vector<DroppedRounds> dropped_rounds_;
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "monitor/fold/journal.h"
+#include "monitor/logs/test_logs.h"
 #include "monitor/report/report.h"
 #include "monitor/report/report_text.h"
 #include "monitor/report/test_story.h"

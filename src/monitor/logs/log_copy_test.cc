@@ -12,6 +12,7 @@
 
 #include "monitor/logs/event_log_json.h"
 #include "monitor/logs/log_file.h"
+#include "monitor/logs/test_logs.h"
 
 namespace tw::monitor {
 namespace {

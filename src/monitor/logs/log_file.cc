@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/cause_text.h"
 #include "base/text/number.h"
 
 namespace tw::monitor {
@@ -156,6 +157,18 @@ std::map<std::string, std::vector<std::uint64_t>> log_parts_in_folder(const std:
   });
   for (auto& [log, parts] : logs) std::ranges::sort(parts);
   return logs;
+}
+
+Result<std::vector<std::string>> find_event_logs(const std::string& folder_or_log) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(folder_or_log, error)) return std::vector<std::string>{folder_or_log};
+  std::vector<std::string> paths = logs_in_folder(folder_or_log, error);
+  const std::string inner = folder_or_log + "/logs";
+  if (std::error_code none; !error && paths.empty() && std::filesystem::is_directory(inner, none))
+    paths = logs_in_folder(inner, error);
+  if (error) return Error{fmt::format("cannot read the folder {}: {}", folder_or_log, cause_text(error))};
+  if (paths.empty()) return Error{no_logs_in(folder_or_log)};
+  return paths;
 }
 
 std::string no_logs_in(const std::string& folder) {

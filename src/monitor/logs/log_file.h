@@ -9,6 +9,8 @@
 #include <system_error>
 #include <vector>
 
+#include "base/result.h"
+
 namespace tw::monitor {
 
 /// A file that only grows, by pieces that are written as a whole or not at all: the rest of a failed write is
@@ -62,6 +64,10 @@ std::vector<std::string> logs_in_folder(const std::string& folder, std::error_co
 /// The same logs, each with the numbers of its parts, rising.
 std::map<std::string, std::vector<std::uint64_t>> log_parts_in_folder(const std::string& folder,
                                                                       std::error_code& error);
+
+/// The paths of all logs of a folder, or of its subfolder "logs" if only that one has logs; or the one log.
+/// Errors: no such folder, no log in it.
+Result<std::vector<std::string>> find_event_logs(const std::string& folder_or_log);
 
 /// A sentence on a folder without logs, which names one that was compressed.
 std::string no_logs_in(const std::string& folder);

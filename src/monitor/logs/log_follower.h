@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "monitor/logs/event_log_tail.h"
 #include "monitor/logs/log_source.h"
 #include "monitor/logs/newest_run.h"
 

@@ -119,12 +119,4 @@ Status HeldLogs::each(const Phases&, const Take& take) const {
   return in_order(logs_.size(), next, take);
 }
 
-std::vector<LogEntry> merge(const std::vector<std::vector<LogEntry>>& logs) {
-  std::vector<LogEntry> all;
-  const Status merged =
-      HeldLogs(logs).each(kAllPhases, [&](const LogEntry& entry, std::size_t) { all.push_back(entry); });
-  TW_CHECK(merged.ok());
-  return all;
-}
-
 }  // namespace tw::monitor

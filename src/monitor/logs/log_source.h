@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "monitor/logs/event_log_json.h"
+#include "monitor/logs/event_log_tail.h"
 
 /// Whole logs are larger than memory: what is made of them goes through their entries, and keeps no more of
 /// each than it needs.
@@ -96,9 +97,6 @@ class HeldLogs final : public LogSource {
   const std::vector<std::vector<LogEntry>>& logs_;
   std::vector<LogClock::Shifts> shifts_;  ///< by log; the bytes of a place are the number of the entry
 };
-
-/// All entries of these logs, as HeldLogs gives them.
-std::vector<LogEntry> merge(const std::vector<std::vector<LogEntry>>& logs);
 
 /// Merges logs: next(i) gives the next entry of log i, nothing at its end. Where the machine of a log was
 /// restarted, its clock begins anew: later lines of the log stay later.

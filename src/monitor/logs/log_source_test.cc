@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "monitor/logs/test_logs.h"
+
 namespace tw::monitor {
 namespace {
 

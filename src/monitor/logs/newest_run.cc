@@ -9,7 +9,6 @@
 
 #include "base/text/printable.h"
 #include "monitor/logs/log_file.h"
-#include "monitor/logs/log_follower.h"
 #include "monitor/logs/past_run.h"
 
 namespace tw::monitor {
@@ -92,16 +91,6 @@ std::string NewestRun::left_out() const {
   if (others.empty()) return "";
   return fmt::format("the logs are of {} runs; this is the newest, {}; left out: {}", runs_.size(),
                      short_run(newest_), others);
-}
-
-Result<RunLogs> read_newest_run(const std::string& folder_or_log) {
-  TW_TRY(const auto logs, LogFollower::of_whole_logs(folder_or_log));
-  std::map<std::size_t, std::vector<LogEntry>> entries;
-  TW_TRY(
-      logs.each(kAllPhases, [&](const LogEntry& entry, std::size_t log) { entries[log].push_back(entry); }));
-  RunLogs found{.run = logs.run(), .logs = {}, .left_out = logs.left_out()};
-  for (auto& [log, of_log] : entries) found.logs.push_back(std::move(of_log));
-  return found;
 }
 
 NewestRun runs_in(const std::string& folder) {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "base/result.h"
 #include "monitor/logs/event_log_json.h"
 
 namespace tw::monitor {
@@ -67,16 +66,6 @@ class NewestRun {
 
 /// The digits of a digest that tell runs apart, as in the names of checkpoint folders.
 std::string short_run(const std::string& run);
-
-/// The logs of one run.
-struct RunLogs {
-  std::string run;
-  std::vector<std::vector<LogEntry>> logs;
-  std::string left_out;  ///< NewestRun::left_out
-};
-
-/// The logs of the newest run in what read_event_logs takes; the same errors.
-Result<RunLogs> read_newest_run(const std::string& folder_or_log);
 
 /// The runs of which the logs in this folder hold committed rounds. Unreadable lines are ignored.
 NewestRun runs_in(const std::string& folder);

@@ -6,15 +6,23 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 
-#include "monitor/logs/log_file.h"
+#include "monitor/logs/log_follower.h"
 
 namespace tw::monitor {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+
+/// What is read of the newest run.
+struct RunLogs {
+  std::string run;
+  std::map<std::size_t, std::vector<LogEntry>> logs;
+  std::string left_out;
+};
 
 class RunsOfAFolder : public testing::Test {
  protected:
@@ -45,15 +53,20 @@ class RunsOfAFolder : public testing::Test {
   }
 
   RunLogs newest() const {
-    auto found = read_newest_run(folder);
-    EXPECT_TRUE(found) << found.error().message;
-    return found ? std::move(found).value() : RunLogs{};
+    const auto logs = LogFollower::of_whole_logs(folder);
+    EXPECT_TRUE(logs) << logs.error().message;
+    if (!logs) return {};
+    RunLogs found{.run = logs.value().run(), .logs = {}, .left_out = logs.value().left_out()};
+    const Status read = logs.value().each(
+        kAllPhases, [&](const LogEntry& entry, std::size_t log) { found.logs[log].push_back(entry); });
+    EXPECT_TRUE(read) << read.error().message;
+    return found;
   }
 
   /// "writer:round" of each event, by log.
   static std::vector<std::string> events_of(const RunLogs& run) {
     std::vector<std::string> events;
-    for (const std::vector<LogEntry>& log : run.logs)
+    for (const auto& [number, log] : run.logs)
       for (const LogEntry& entry : log)
         events.push_back(to_string(entry.writer) + ":" + std::to_string(entry.event.round));
     return events;
@@ -120,7 +133,7 @@ TEST_F(RunsOfAFolder, have_one_log_of_their_launcher) {
   const RunLogs run = newest();
   ASSERT_EQ(run.logs.size(), 2U);
   std::vector<PeerId> killed;
-  for (const LogEntry& entry : run.logs.back()) killed.push_back(*entry.event.peer);
+  for (const LogEntry& entry : run.logs.rbegin()->second) killed.push_back(*entry.event.peer);
   EXPECT_THAT(killed, ElementsAre(PeerId{2}, PeerId{3}));
 }
 
@@ -130,7 +143,7 @@ TEST_F(RunsOfAFolder, that_are_left_out_are_not_missing) {
   write("events-1.2.jsonl", 1, {.round = 1, .fact = event::Log{.part = 2, .logged = 4}});
   const RunLogs run = newest();
   ASSERT_EQ(run.logs.size(), 1U);
-  EXPECT_EQ(run.logs[0].back().event.as<event::Log>()->logged, 2U);
+  EXPECT_EQ(run.logs.begin()->second.back().event.as<event::Log>()->logged, 2U);
 }
 
 TEST_F(RunsOfAFolder, that_are_many_are_not_all_named) {

@@ -2,12 +2,11 @@
 #include "monitor/logs/past_run.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
+#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "monitor/logs/event_log_json.h"
+#include "monitor/logs/event_log_tail.h"
 #include "monitor/logs/log_file.h"
 
 namespace tw::monitor {
@@ -39,18 +38,11 @@ Evidence shown_by(const std::string& log, const std::string& run) {
 
 }  // namespace
 
-void for_each_start_and_commit(const std::string& log, const std::function<void(LogEntry)>& take) {
-  for (const std::uint64_t part : log_parts(log)) {
-    const std::string path = log_part_path(log, part);
-    if (std::error_code error; !std::filesystem::is_regular_file(path, error)) continue;
-    std::ifstream file(path, std::ios::binary);
-    for (std::string line; std::getline(file, line);) {
-      const bool matters =
-          line.find("\"start\"") != std::string::npos || line.find("\"commit\"") != std::string::npos;
-      if (!matters) continue;
-      if (auto entry = parse_json_line(line)) take(std::move(entry).value());
-    }
-  }
+void for_each_start_and_commit(const std::string& log, const std::function<void(const LogEntry&)>& take) {
+  constexpr Phases kWanted = phases({world::Phase::start, world::Phase::commit});
+  (void)EventLogTail(log, BrokenLine::skipped).each_new(kWanted, [&](const LogEntry& entry) {
+    if (kWanted.test(static_cast<std::size_t>(entry.event.phase()))) take(entry);
+  });
 }
 
 std::optional<UnfinishedRun> unfinished_run(const std::string& folder, const std::string& run) {

@@ -22,6 +22,6 @@ std::optional<UnfinishedRun> unfinished_run(const std::string& folder, const std
 
 /// The starts and commits of one log, with all its parts: faster than all events. Unreadable lines and what
 /// is no regular file are ignored.
-void for_each_start_and_commit(const std::string& log, const std::function<void(LogEntry)>& take);
+void for_each_start_and_commit(const std::string& log, const std::function<void(const LogEntry&)>& take);
 
 }  // namespace tw::monitor

@@ -5,8 +5,6 @@
 
 #include <string>
 
-#include "monitor/logs/event_log_json.h"
-
 namespace tw::monitor {
 namespace {
 
