@@ -63,7 +63,7 @@ class _Context(ContextDecorator, ContextManager[None]):
 
 
 class Run:
-    """One peer of a run. Thread: that of the first start, batch or step(); leave() and properties: any."""
+    """One peer of a run. Thread: that of the first start, batch or step(); leave(), end() and properties: any."""
 
     def __init__(
         self, settings: Settings, open_engine: Optional[OpenEngine] = None, node: Optional[Node] = None
@@ -268,9 +268,18 @@ class Run:
         """
         self._life.leave(at_once, truth("run.leave(): wait", wait))
 
+    def end(self) -> None:
+        """Ends the run for all its peers before its last round, as early stopping does: with the round under way, or
+        the next one where that was called already. Any thread, after the start; any rank of a group.
+
+        The loop goes on until then: run.finished. A restart does not go on after it, unless rounds is raised.
+        """
+        self._life.end_run()
+
     def close(self, failed: bool = False) -> None:
-        """Says goodbye (3 s at most, longer while a checkpoint is saved or copied). The model stays usable; another
-        run may be joined. A second call does nothing. failed: because of an error, so that run.ending is "failed", not "left".
+        """Waits a second at most for the end of the round, and says goodbye (3 s at most, longer while a checkpoint is
+        saved or copied; the last peer of a run saves one). The model stays usable; another run may be joined. A second
+        call does nothing. failed: because of an error, so that run.ending is "failed", not "left".
         """
         self._life.close(truth("run.close(): failed", failed))
 
@@ -278,7 +287,7 @@ class Run:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        """Leaves after the round; then closes, on an exception at once."""
+        """Leaves after the round; then closes, on an exception within a second."""
         try:
             if kind is None:
                 self._life.finish()

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -186,6 +189,49 @@ TEST(CallerModel, needs_a_count_for_each_moving_average) {
               HasSubstr("momentum 1.5: expected a number from 0 to 1"));
   EXPECT_THAT(model_of({kCounts, kStatistics, trained_by(TW_SGD)}, {2, 1, 2}).error().message,
               HasSubstr("running statistics come last"));
+}
+
+TEST(AddTensors, have_the_same_sum_on_any_number_of_threads) {
+  constexpr std::size_t kMany = 200'000;  // more than a thread takes at once
+  std::vector<float> single(kMany);
+  std::vector<std::uint16_t> brain(kMany);
+  for (std::size_t i = 0; i < kMany; ++i) {
+    single[i] = 1.0F / static_cast<float>(i + 1);
+    brain[i] = static_cast<std::uint16_t>(i % 0x7f80);
+  }
+  const std::vector<tw_tensor> tensors{{single.data(), kMany, TW_FLOAT32, 0},
+                                       {nullptr, 7, TW_FLOAT32, 0},
+                                       {brain.data(), kMany, TW_BFLOAT16, 0}};
+  std::vector<float> one(2 * kMany + 7, 1.0F), three = one;
+  add_tensors(tensors, 0.3F, one);
+  add_tensors(tensors, 0.3F, three, 3);
+  EXPECT_TRUE(one == three);
+  EXPECT_EQ(one[kMany + 6], 1.0F);
+  EXPECT_EQ(one[10], 1.0F + 0.3F * single[10]);
+  brain[kMany - 1] = 0x7f80;
+  single[0] = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(first_not_finite(tensors, 3), 0U);
+}
+
+TEST(FirstNotFinite, looks_at_each_value_of_each_dtype) {
+  constexpr std::uint16_t kHalfInfinity = 0x7c00, kBrainInfinity = 0xff80;
+  for (const std::size_t size : {1U, 63U, 64U, 65U, 200U}) {
+    for (std::size_t bad = 0; bad < size; ++bad) {
+      std::vector<std::uint16_t> half(size, 0x7bff), brain(size, 0x7f7f);
+      std::vector<float> single(size, -std::numeric_limits<float>::max());
+      const std::vector<tw_tensor> tensors{{nullptr, size, TW_FLOAT32, 0},
+                                           {half.data(), size, TW_FLOAT16, 0},
+                                           {brain.data(), size, TW_BFLOAT16, 0},
+                                           {single.data(), size, TW_FLOAT32, 0}};
+      EXPECT_EQ(first_not_finite(tensors), std::nullopt);
+      single[bad] = std::numeric_limits<float>::quiet_NaN();
+      EXPECT_EQ(first_not_finite(tensors), 3U) << size << " " << bad;
+      brain[bad] = kBrainInfinity;
+      EXPECT_EQ(first_not_finite(tensors), 2U) << size << " " << bad;
+      half[bad] = kHalfInfinity;
+      EXPECT_EQ(first_not_finite(tensors), 1U) << size << " " << bad;
+    }
+  }
 }
 
 }  // namespace

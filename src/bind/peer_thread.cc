@@ -144,7 +144,7 @@ void PeerThread::run() {
   started_.set_value(address);
   if (address) {
     loop_.run();
-    failure_ = peer_->failure();
+    failure_ = peer_->view().failure;
     look();
     say_end();
     const std::string ended = peer_->view().ended;
@@ -188,8 +188,11 @@ void PeerThread::keep_looking() {
   loop_.at(loop_.now() + kLookEvery, [this] { keep_looking(); });
 }
 
+// The program waits in tw_close: a person who interrupts that means it.
 void PeerThread::heed(spot::Signal signal) {
   verdict_.leave();
+  if (signal == spot::Signal::interrupt && verdict_.closes() && peer_->finished())
+    return peer_->leave_at_once(train::Ending::interrupted);
   peer_->take(signal);
 }
 
@@ -199,7 +202,7 @@ void PeerThread::refresh() {
             .self = peer_->options().session.self,
             .address = address_,
             .watch = peer_->watch_url(),
-            .failure = peer_->failure(),
+            .failure = peer_->view().failure,
             .unsaved = peer_->troubles().unsaved(),
             .differs = peer_->live().difference_at_the_end(),
             .refused = peer_->troubles().refused(),
@@ -281,16 +284,22 @@ void PeerThread::leave(bool at_once) {
   });
 }
 
-void PeerThread::close() {
+void PeerThread::end_run() {
+  post([](peer::Peer& peer) { peer.end_run(train::EndCause::program); });
+}
+
+void PeerThread::close(bool at_once) {
   {
     const std::lock_guard lock(mutex_);
-    shared_.closes = true;
+    shared_.closes = shared_.closes || at_once;
   }
   // One that has ended takes the time of its farewell: the others' copies of its last words, and its cloud.
-  post([this](peer::Peer& peer) {
+  post([this, at_once](peer::Peer& peer) {
     if (peer.ending() != train::Ending::none) return;
     verdict_.close();
-    peer.leave_at_once();
+    // It leaves last, and its state is frozen: it ends when that is saved.
+    if (peer.view().waiting.kind == swarm::Wait::Kind::saving) return;
+    at_once ? peer.leave_at_once() : peer.leave();
   });
 }
 

@@ -85,8 +85,10 @@ class PeerThread final : public world::EventSink {
   /// Lines of JSON, since the last call.
   std::string take_events();
   void leave(bool at_once);
-  /// The others hear at once what the destructor would tell them.
-  void close();
+  void end_run();
+  /// The others hear at once what the destructor would tell them. Not at_once: it comes soon, and the peer
+  /// leaves after the round if that is before it.
+  void close(bool at_once = true);
   void take(spot::Signal signal);
   void pause(bool paused);
   void arrive_at_barrier();

@@ -470,10 +470,20 @@ void tw_free(char* text) { std::free(text); }  // NOLINT: copy_of allocated it
 int tw_leave(tw_peer* peer, int at_once) {
   return guarded([&] {
     if (const std::string why = not_started(peer); !why.empty()) return misuse(why);
-    if (at_once == 2)
-      peer->thread->close();
+    if (at_once < 0 || at_once > 3)
+      return misuse(fmt::format("tw_leave: at_once is {}, expected 0 to 3", at_once));
+    if (at_once >= 2)
+      peer->thread->close(at_once == 2);
     else
       peer->thread->leave(at_once != 0);
+    return int{TW_OK};
+  });
+}
+
+int tw_end_run(tw_peer* peer) {
+  return guarded([&] {
+    if (const std::string why = not_started(peer); !why.empty()) return misuse(why);
+    peer->thread->end_run();
     return int{TW_OK};
   });
 }

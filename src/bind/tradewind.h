@@ -12,7 +12,7 @@
  *
  * Threads. The engine's sockets and timers run on a thread of the library. Everything that reads or writes
  * the model runs inside tw_next and tw_done, on the thread that calls them, and so do all callbacks. This has
- * to be one thread, from tw_start on; tw_leave, tw_heed, tw_signal, tw_busy, tw_view, tw_events: any.
+ * to be one thread, from tw_start on; tw_leave, _end_run, _heed, _signal, _busy, _view and _events: any.
  *
  * Units. Vectors are float32. Counts are values or samples, never bytes. Times are milliseconds.
  * Errors. A negative status; tw_last_error() has a sentence for people. Nothing throws or exits. UTF-8.
@@ -28,7 +28,7 @@ extern "C" {
 #define TW_API __attribute__((visibility("default")))
 
 /* Changes whenever this file or tradewind_data.h changes in a way that a caller notices. */
-#define TW_ABI 15
+#define TW_ABI 16
 
 enum tw_status {
   TW_OK = 0,
@@ -201,11 +201,9 @@ TW_API int tw_waited(tw_peer* peer, double seconds); /* For logs: for data, sinc
 TW_API int tw_evaluated(tw_peer* peer, uint64_t round, const char* name, double value);
 /* In `load`: the state is of a run that goes on from so many rounds, not those of the setting "begun". */
 TW_API int tw_begun(tw_peer* peer, uint64_t rounds);
-
 /* The program is busy (an evaluation): no orders, others do its part. Null: it is back. On the thread of
  * tw_next it calls `save`: peers that join meanwhile get the state as it is now. */
 TW_API int tw_busy(tw_peer* peer, const char* why);
-
 /* Waits until all live peers of the run have called it as often, limit_ms at most; TW_TIMEOUT: call it again.
  * A peer that leaves or dies is not waited for. tw_view has in "waiting" who is. Meanwhile this peer has no
  * orders (one in hand is given back), and its parameters follow the run. TW_FINISHED: as tw_next. */
@@ -229,8 +227,11 @@ TW_API char* tw_events(tw_peer* peer);
 TW_API void tw_free(char* text);
 
 /* ---- the end */
-/* Leaves after the round, with its work; at_once 1: now; 2: as tw_close. tw_next then returns TW_FINISHED. */
+/* Leaves after the round, with its work; at_once 1: now; 2: as tw_close; 3: tw_close comes, first as 0: the
+ * last peer of a run saves a checkpoint then. tw_next then returns TW_FINISHED. */
 TW_API int tw_leave(tw_peer* peer, int at_once);
+/* The run ends for all its peers, with the round under way or the next one: go on until TW_FINISHED. */
+TW_API int tw_end_run(tw_peer* peer);
 /* A signal arrived at the program. SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are notices: the peer leaves within
  * the setting "grace"; SIGTERM a second after the first one, and SIGINT twice, end it at once. tw_heed, best
  * before tw_start: the peer learns of it by itself, also in a long call of the program, and the present
@@ -246,5 +247,4 @@ TW_API void tw_after_fork(void);
 #ifdef __cplusplus
 }
 #endif
-
 #endif

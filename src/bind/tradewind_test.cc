@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "base/text/text_file.h"
-#include "bind/caller_model.h"
 #include "host/system/temporary_folder.h"
 
 namespace tw::bind {
@@ -243,6 +242,52 @@ TEST(Tradewind, shows_how_a_peer_has_ended_that_its_program_closes) {
   EXPECT_THAT(program.view(), HasSubstr("\"ending\":\"\""));
   ASSERT_EQ(TW_OK, tw_leave(program.peer, 2));
   EXPECT_THAT(program.view(), HasSubstr("\"ending\":\"left\""));
+}
+
+TEST(Tradewind, saves_what_no_checkpoint_has_where_the_last_peer_of_a_run_closes) {
+  const host::TemporaryFolder folder;
+  const Pairs settings{{"listen", "127.0.0.1:0"},
+                       {"no_rejoin", "true"},
+                       {"training.rounds", "1000"},
+                       {"checkpoint.folder", folder.path()}};
+  const auto last_of = [](Program& program, int orders) {
+    tw_order order{};
+    const std::vector<float> gradient(4, 1.0F);
+    const std::vector<tw_tensor> tensors = Program::tensors_of(gradient);
+    while (orders > 0) {
+      if (tw_next(program.peer, 100, &order) != TW_GRADIENT) continue;
+      const tw_gradient handed{tensors.data(), 2, 1, order.samples, order.samples, 0, nullptr};
+      if (tw_done(program.peer, &handed) == TW_OK) --orders;
+    }
+    return order.round;
+  };
+  std::uint64_t last = 0;
+  {
+    Program program(settings);
+    ASSERT_EQ(TW_OK, program.start(3)) << error();
+    last = last_of(program, 40);
+    ASSERT_GT(last, 2U);
+    ASSERT_EQ(TW_OK, tw_leave(program.peer, 3));
+    tw_order order{};
+    int status = TW_TIMEOUT;
+    while ((status = tw_next(program.peer, 100, &order)) != TW_FINISHED)
+      if (status == TW_GRADIENT) tw_drop(program.peer);
+  }
+  Program again(settings);
+  ASSERT_EQ(TW_OK, again.start(7)) << error();
+  EXPECT_GE(last_of(again, 1), last) << "only the round under way is lost";
+}
+
+TEST(Tradewind, ends_the_run_that_its_program_ends) {
+  Program program(Pairs{{"listen", "127.0.0.1:0"}, {"training.rounds", "1000"}});
+  EXPECT_EQ(TW_MISUSE, tw_end_run(nullptr));
+  ASSERT_EQ(TW_OK, program.open());
+  EXPECT_EQ(TW_MISUSE, tw_end_run(program.peer));
+  ASSERT_EQ(TW_OK, program.start(3)) << error();
+  program.on_first_order = [&] { EXPECT_EQ(TW_OK, tw_end_run(program.peer)); };
+  EXPECT_EQ(TW_FINISHED, program.train(8)) << error();
+  EXPECT_THAT(program.view(), HasSubstr("\"ending\":\"complete\""));
+  EXPECT_THAT(program.view(), HasSubstr("the run is over: this program ended it in round"));
 }
 
 TEST(Tradewind, serves_a_forked_child_unless_a_peer_was_open) {
@@ -562,49 +607,6 @@ TEST(Tradewind, refuses_initial_parameters_that_are_not_finite) {
   }
 }
 
-TEST(AddTensors, have_the_same_sum_on_any_number_of_threads) {
-  constexpr std::size_t kMany = 200'000;  // more than a thread takes at once
-  std::vector<float> single(kMany);
-  std::vector<std::uint16_t> brain(kMany);
-  for (std::size_t i = 0; i < kMany; ++i) {
-    single[i] = 1.0F / static_cast<float>(i + 1);
-    brain[i] = static_cast<std::uint16_t>(i % 0x7f80);
-  }
-  const std::vector<tw_tensor> tensors{{single.data(), kMany, TW_FLOAT32, 0},
-                                       {nullptr, 7, TW_FLOAT32, 0},
-                                       {brain.data(), kMany, TW_BFLOAT16, 0}};
-  std::vector<float> one(2 * kMany + 7, 1.0F), three = one;
-  add_tensors(tensors, 0.3F, one);
-  add_tensors(tensors, 0.3F, three, 3);
-  EXPECT_TRUE(one == three);
-  EXPECT_EQ(one[kMany + 6], 1.0F);
-  EXPECT_EQ(one[10], 1.0F + 0.3F * single[10]);
-  brain[kMany - 1] = 0x7f80;
-  single[0] = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(first_not_finite(tensors, 3), 0U);
-}
-
-TEST(FirstNotFinite, looks_at_each_value_of_each_dtype) {
-  constexpr std::uint16_t kHalfInfinity = 0x7c00, kBrainInfinity = 0xff80;
-  for (const std::size_t size : {1U, 63U, 64U, 65U, 200U}) {
-    for (std::size_t bad = 0; bad < size; ++bad) {
-      std::vector<std::uint16_t> half(size, 0x7bff), brain(size, 0x7f7f);
-      std::vector<float> single(size, -std::numeric_limits<float>::max());
-      const std::vector<tw_tensor> tensors{{nullptr, size, TW_FLOAT32, 0},
-                                           {half.data(), size, TW_FLOAT16, 0},
-                                           {brain.data(), size, TW_BFLOAT16, 0},
-                                           {single.data(), size, TW_FLOAT32, 0}};
-      EXPECT_EQ(first_not_finite(tensors), std::nullopt);
-      single[bad] = std::numeric_limits<float>::quiet_NaN();
-      EXPECT_EQ(first_not_finite(tensors), 3U) << size << " " << bad;
-      brain[bad] = kBrainInfinity;
-      EXPECT_EQ(first_not_finite(tensors), 2U) << size << " " << bad;
-      half[bad] = kHalfInfinity;
-      EXPECT_EQ(first_not_finite(tensors), 1U) << size << " " << bad;
-    }
-  }
-}
-
 TEST(Tradewind, keeps_a_vector_as_long_as_it_is_looked_at) {
   Program program(Pairs{{"listen", "127.0.0.1:0"}});
   ASSERT_EQ(TW_OK, program.start(3)) << error();
@@ -752,6 +754,8 @@ TEST(Tradewind, says_what_is_wrong_with_the_order_of_calls) {
   EXPECT_EQ("no order is in hand (tw_next)", error());
   EXPECT_EQ(TW_MISUSE, tw_begun(program.peer, 1));
   EXPECT_EQ("tw_begun: expected in tw_calls.load alone", error());
+  EXPECT_EQ(TW_MISUSE, tw_leave(program.peer, 4));
+  EXPECT_EQ("tw_leave: at_once is 4, expected 0 to 3", error());
   for (const auto& call : {+[] { return tw_leave(nullptr, 0); }, +[] { return tw_busy(nullptr, "x"); },
                            +[] { return tw_signal(nullptr, SIGTERM); }, +[] { return tw_drop(nullptr); },
                            +[] { return tw_evaluated(nullptr, 1, "x", 0); }}) {

@@ -27,6 +27,8 @@ class Verdict {
   /// The program closes its peer before the end of the run.
   void close() { closes_ = true; }
 
+  bool closes() const { return closes_; }
+
   /// What is wrong with a run that is complete.
   struct Flaws {
     bool unsaved = false;  ///< the last checkpoint is missing

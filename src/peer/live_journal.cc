@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/peer_name.h"
-#include "monitor/logs/event_log_json.h"
 
 namespace tw::peer {
 namespace {
@@ -24,7 +23,7 @@ LiveJournal::LiveJournal(PeerId self, world::Clock& clock, const train::BudgetOp
       clock_(clock),
       decisions_(decisions),
       journal_({.budget_usd = budget.usd}),
-      budget_(budget.usd, budget.action == train::BudgetAction::drain) {}
+      budget_(budget.usd, budget.drains()) {}
 
 void LiveJournal::take(const world::Event& event) {
   journal_.take({.writer = self_, .unix_nanos = clock_.unix_nanos(), .event = event});

@@ -140,7 +140,7 @@ Result<std::string> Peer::start() {
   const std::string taken = claim_->take_soon(loop_, [this] { return finished(); });
   if (!taken.empty()) session_->fail(taken, train::Ending::taken);
   if (!taken.empty()) return Error{taken};
-  if (finished()) return does_not_join(failure());  // others may train in its folders
+  if (finished()) return does_not_join(view().failure);  // others may train in its folders
   TW_TRY(log_.open(options_));
   TW_TRY(open_viewer());
   for (const std::string& line : options_.warnings) warn(line);
@@ -154,7 +154,7 @@ Result<std::string> Peer::start() {
     return Error{
         fmt::format("does not join, because this machine is about to go: {}", text_of(*notice, loop_.now()))};
   }
-  if (finished()) return does_not_join(failure());
+  if (finished()) return does_not_join(view().failure);
   const std::string& copies = options_.session.run.checkpoint.to;
   if (host::is_s3(copies))  // better now than when the first checkpoint is done
     TW_TRY(files_.make_folder(copies));
@@ -341,7 +341,7 @@ void Peer::complete(event::Start& start) const {
   start.usd_per_h = options_.usd_per_h;
   const train::BudgetOptions& budget = options_.session.run.budget;
   start.budget_usd = budget.usd;
-  start.budget_drains = budget.usd && budget.action == train::BudgetAction::drain;
+  start.budget_drains = budget.drains();
   start.hardware = host::hardware_words() + (options_.gpu.empty() ? "" : ", " + options_.gpu);
 }
 
@@ -375,8 +375,7 @@ void Peer::tell_others() {
           .round = view().round,
           .why = word->text,
           .fact = event::Budget{.usd = word->usd, .budget_usd = word->budget_usd}});
-    const bool drains = options_.session.run.budget.action == train::BudgetAction::drain;
-    if (word->reached && drains) session_->end_run();
+    if (word->reached && options_.session.run.budget.drains()) session_->end_run(train::EndCause::budget);
   }
   at(loop_.now() + kTellEvery, &Peer::tell_others);
 }

@@ -59,6 +59,9 @@ class Peer final : public world::EventSink {
   /// Contributes its work and leaves after the round; a second call has no effect.
   void leave() { session_->leave(); }
 
+  /// Session::end_run.
+  void end_run(train::EndCause cause) { session_->end_run(cause); }
+
   /// farewell() then does not wait.
   void leave_at_once(train::Ending as = train::Ending::left);
 
@@ -100,9 +103,6 @@ class Peer final : public world::EventSink {
   bool finished() const { return session_->finished(); }
 
   train::SessionView view() const { return session_->view(); }
-
-  /// Why it could not go on; empty without a failure.
-  std::string failure() const { return view().failure; }
 
   /// What keeps the run from saving, and peers from joining it.
   const monitor::Troubles& troubles() const { return troubles_; }

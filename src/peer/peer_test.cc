@@ -12,6 +12,7 @@
 
 #include "host/executor_thread.h"
 #include "host/identity/authority.h"
+#include "monitor/logs/test_logs.h"
 #include "train/learn/test_learner.h"
 
 namespace tw::peer {
@@ -136,7 +137,7 @@ TEST_F(APeer, takes_part_until_the_run_is_over_and_logs_all_that_it_shows) {
   EXPECT_EQ(process.over, 0) << "never from inside start()";
   ASSERT_TRUE(process.runs_until_over());
   EXPECT_TRUE(process.peer.finished());
-  EXPECT_EQ(process.peer.failure(), "");
+  EXPECT_EQ(process.peer.view().failure, "");
   EXPECT_EQ(process.peer.view().round, 3U);
   process.peer.farewell();
   EXPECT_EQ(process.warnings(), std::vector<std::string>());
@@ -162,7 +163,7 @@ std::string told(const Process& process) {
   const monitor::Board board = process.peer.live().journal().board();
   std::string text = "round " + std::to_string(process.peer.view().round) + ", " +
                      std::to_string(process.shown.events.size()) + " events, failure '" +
-                     process.peer.failure() + "', " + std::to_string(board.links.size()) + " links";
+                     process.peer.view().failure + "', " + std::to_string(board.links.size()) + " links";
   for (const monitor::BoardPeer& peer : board.peers)
     text += "\n  " + to_string(peer.peer) + ": " + std::to_string(peer.samples) + " samples, " +
             (peer.usd_per_h ? "price known" : "no price") + ", ended '" + peer.ended + "'";
@@ -183,7 +184,7 @@ TEST_F(APeer, joins_another_one_with_the_token_of_the_run) {
   const auto both = [&] { return first.over > 0 && second.over > 0; };
   if (!loop_.run_until(both, kSoon)) FAIL() << told(first) << "\n" << told(second);
   for (Process* process : {&first, &second}) {
-    EXPECT_EQ(process->peer.failure(), "");
+    EXPECT_EQ(process->peer.view().failure, "");
     EXPECT_EQ(process->peer.view().round, 5U);
     process->peer.farewell();
   }
@@ -364,7 +365,7 @@ TEST_F(APeer, leaves_after_the_round_when_it_is_asked) {
   EXPECT_EQ(process.over, 0);
   ASSERT_TRUE(process.runs_until_over());
   EXPECT_TRUE(process.peer.finished());
-  EXPECT_EQ(process.peer.failure(), "");
+  EXPECT_EQ(process.peer.view().failure, "");
   process.peer.farewell();
   EXPECT_EQ(process.shown.events.back().why, process.peer.view().ended);
 }
@@ -486,7 +487,7 @@ TEST_F(APeer, ends_with_the_reason_when_its_process_fails) {
   process.peer.fail("training failed: no memory");
   ASSERT_TRUE(process.runs_until_over());
   EXPECT_TRUE(process.peer.finished());
-  EXPECT_EQ(process.peer.failure(), "training failed: no memory");
+  EXPECT_EQ(process.peer.view().failure, "training failed: no memory");
   process.peer.farewell();
   EXPECT_EQ(log_of(process).back().event.why, "training failed: no memory");
 }
@@ -518,7 +519,7 @@ TEST_F(APeer, trains_with_a_learner_from_elsewhere) {
         return process.over > 0;
       },
       kSoon));
-  EXPECT_EQ(process.peer.failure(), "");
+  EXPECT_EQ(process.peer.view().failure, "");
   EXPECT_EQ(process.peer.view().round, 2U);
   EXPECT_THAT(jobs.given, testing::Contains("apply 2"));
 }

@@ -59,6 +59,13 @@ void Announcing::catching_up(Instant now, const wire::CatchingUp& how) {
   tell_peer_state();
 }
 
+void Announcing::end_run(Instant now) {
+  if (core_.run_end) return;
+  core_.wake(now);
+  core_.run_end = {core_.options.self.peer, core_.options.rounds};
+  tell_peer_state();
+}
+
 void Announcing::tell_peer_state() {
   told_state_ = core_.now;
   const PeerId self = core_.options.self.peer;
@@ -82,6 +89,7 @@ wire::Heartbeat Announcing::heartbeat_to(PeerId peer) const {
   if (beat.peer_state == PeerState::syncing) beat.catching_up = own_.catching_up;
   beat.outlook = core_.farewell.outlook();
   beat.presence = own_.presence;
+  beat.run_end = core_.run_end;
   core_.membership.address(beat, core_.now, peer);
   // A peer is taken for lost after four times its announced interval.
   const auto quiet_ms =

@@ -51,6 +51,10 @@ class Announcing {
   /// Progress while this peer takes the state of others. Others hear at once that it lost ground too often.
   void catching_up(Instant now, const wire::CatchingUp& how);
 
+  /// The program ends the run for all, with the round under way, or the next one where that was called.
+  /// Others hear it at once; it counts while this peer is a member.
+  void end_run(Instant now);
+
   // ---- what goes out
 
   wire::Heartbeat heartbeat_to(PeerId peer) const;

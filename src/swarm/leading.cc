@@ -124,7 +124,7 @@ void Leading::hold_back() {
 std::optional<wire::Stop> Leading::step() {
   hold_back();
   if (!lead_) return std::nullopt;
-  if (is_last_) lead_->end_run();
+  if (is_last_ || core_.run_end) lead_->end_run();
   const std::uint64_t version = core_.membership.roster().version();
   if (std::exchange(knows_, version) != version) see_who_is_here();
   lead_->step(core_.now);

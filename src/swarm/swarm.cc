@@ -310,6 +310,9 @@ void Swarm::set_at_risk(Instant now, bool at_risk) {
 void Swarm::receive(PeerId from, const wire::Heartbeat& told) {
   const wire::Heartbeat heartbeat = core_.membership.on_heartbeat(core_.now, from, told, core_.history);
   if (Lead* lead = leading_.lead()) lead->on_heartbeat(from, heartbeat);
+  const std::optional<wire::RunEnd>& end = heartbeat.run_end;
+  if (!core_.run_end && end && end->rounds == core_.options.rounds && is_member(core_.members(), from))
+    core_.run_end = end;
   if (core_.membership.take_resend(core_.now, from)) core_.outputs.ask_owner(SendAgain{from});
   const bool has_history =
       heartbeat.peer_state != PeerState::fresh && heartbeat.peer_state != PeerState::syncing;

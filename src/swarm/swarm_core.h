@@ -154,7 +154,8 @@ struct SwarmCore {
   /// With overlap: of the round after the one under way, from the call of the latter on
   /// (wire::Record::ahead).
   std::optional<Work> next_work;
-  bool came_moved_on = false;  ///< to the round under way: Swarm::begin
+  std::optional<wire::RunEnd> run_end;  ///< the first wish that this peer had, or heard of a member
+  bool came_moved_on = false;           ///< to the round under way: Swarm::begin
   Acceptor acceptor;
   std::deque<wire::Message> own_messages;
   Outputs outputs;

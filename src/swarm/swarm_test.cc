@@ -466,13 +466,31 @@ TEST(Swarm, a_run_ends_once_everybody_has_its_last_record) {
   }
 }
 
-TEST(Swarm, the_leader_can_end_the_run) {
+TEST(Swarm, each_member_can_end_the_run) {
+  for (const std::uint64_t id : {1, 3}) {
+    Pool pool;
+    pool.start_all(3);
+    ASSERT_TRUE(pool.reaches(1, 2));
+    pool.at(id).announcing().end_run(pool.now());
+    ASSERT_TRUE(pool.comes([&] { return pool.at(2).head()->last; }, 5s)) << id;
+    EXPECT_LE(pool.round_of(2), 4U);
+    EXPECT_EQ(PeerId{id}, pool.at(2).view().run_end->by);
+  }
+}
+
+TEST(Swarm, the_wish_to_end_a_run_outlives_the_peer_that_had_it) {
   Pool pool;
   pool.start_all(3);
   ASSERT_TRUE(pool.reaches(1, 2));
-  pool.at(1).leading().end_run();
-  ASSERT_TRUE(pool.comes([&] { return pool.at(3).head()->last; }, 5s));
-  EXPECT_LE(pool.round_of(3), 4U);
+  const std::uint64_t leads = pool.at(2).view().leader()->value;
+  const std::uint64_t wants = leads == 3 ? 2 : 3;
+  const std::uint64_t stays = 6 - leads - wants;
+  const auto hears = [&] { return pool.at(stays).view().run_end.has_value(); };
+  pool.at(wants).announcing().end_run(pool.now());
+  ASSERT_TRUE(pool.comes(hears, 5s));
+  pool.kill(leads);
+  pool.kill(wants);
+  ASSERT_TRUE(pool.comes([&] { return pool.at(stays).head()->last; }, 60s));
 }
 
 TEST(Swarm, a_lone_peer_trains_alone) {

@@ -85,7 +85,7 @@ struct BoardPeer {
   std::optional<BoardNotice> notice;
   std::optional<BoardWait> wait;
   std::optional<double> usd_per_h;
-  std::string ended;  ///< why it left or is lost
+  std::string ended;  ///< why it left or is lost, or since when it trains alone
 
   static void fields(auto& self, auto&& field) {
     field("peer", self.peer);

@@ -163,6 +163,8 @@ class Reader {
 
   void get(Outlook& value) { get_enum(value, Outlook::leaves); }
 
+  void get(Presence& value) { get_enum(value, Presence::full); }
+
   void get(ObjectKind& value) { get_enum(value, ObjectKind::mean); }
 
   template <class E>

@@ -46,7 +46,7 @@ class Filler {
 
   void fill(Outlook& value) { value = static_cast<Outlook>(prng_.below(3)); }
 
-  void fill(Presence& value) { value = static_cast<Presence>(prng_.below(4)); }
+  void fill(Presence& value) { value = static_cast<Presence>(prng_.below(3)); }
 
   void fill(ObjectKind& value) { value = static_cast<ObjectKind>(prng_.below(2)); }
 

@@ -9,7 +9,7 @@
 /// message that names more than a round can have.
 namespace tw::wire {
 
-inline constexpr std::uint32_t kProtocolVersion = 24;
+inline constexpr std::uint32_t kProtocolVersion = 25;
 
 // ---- frames: refused before anything is allocated for them
 inline constexpr std::size_t kMaxHeadBytes = 1 << 20;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,17 @@ struct CatchingUp {
   bool operator==(const CatchingUp&) const = default;
 };
 
+/// The wish of a program that its run ends before its last round. A peer that hears it tells it to others, so
+/// that it outlives the peer that had it.
+struct RunEnd {
+  PeerId by;
+  Round rounds = 0;  ///< RunOptions::rounds of that peer: a run that was prolonged since goes on
+
+  static void fields(auto& self, auto&& field) { field(self.by, self.rounds); }
+
+  bool operator==(const RunEnd&) const = default;
+};
+
 /// Sent to every peer, the more often the fewer there are (swarm/members/heartbeat_schedule.h). Times are the
 /// sender's and opaque to others.
 struct Heartbeat {
@@ -99,11 +111,12 @@ struct Heartbeat {
   CatchingUp catching_up;
   Outlook outlook = Outlook::steady;
   Presence presence = Presence::here;
+  std::optional<RunEnd> run_end;
 
   static void fields(auto& self, auto&& field) {
     field(self.peer_state, self.head, self.head_record, self.majority_samples, self.samples, self.had_company,
           self.restarts, self.sent_ns, self.echo_ns, self.echo_delay_ns, self.next_ms, self.catching_up,
-          self.outlook, self.presence);
+          self.outlook, self.presence, self.run_end);
   }
 
   bool operator==(const Heartbeat&) const = default;

@@ -105,7 +105,7 @@ class SwarmStory {
         if (input_.one_in(8)) swarm_.leave(now_);
         break;
       default:
-        if (input_.one_in(8)) swarm_.leading().end_run();
+        if (input_.one_in(8)) swarm_.announcing().end_run(now_);
         swarm_.step(now_);
     }
   }

@@ -162,7 +162,7 @@ class FakeEngine:
             self._apply(np.full_like(self.sum, 1 / 64))
         if self.counted >= self.target:
             self._update()
-        if self.round >= self.rounds or self.leaving:
+        if self.round >= self.rounds or self.leaving or self.parted:
             self.order = None
             return abi.TW_FINISHED, None
         if self.order is None:
@@ -316,7 +316,7 @@ class FakeEngine:
     def barrier(self, limit_ms: int) -> int:
         self.order = None
         self.barriers += 1
-        if self.round >= self.rounds or self.leaving:
+        if self.round >= self.rounds or self.leaving or self.parted:
             return abi.TW_FINISHED
         return abi.TW_OK if self.barriers % 2 == 0 else abi.TW_TIMEOUT
 
@@ -348,7 +348,10 @@ class FakeEngine:
     def leave(self, at_once: bool) -> None:
         self.leaving = True
 
-    def part(self) -> None:
+    def end_run(self) -> None:
+        self.rounds = min(self.rounds, self.round + 1)
+
+    def part(self, at_once: bool) -> None:
         self.parted = True
 
     def heed(self, number: int) -> None:

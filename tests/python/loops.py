@@ -114,9 +114,12 @@ def loop(
     away: Any = None,
     late: bool = False,
     fail_at: int = 0,
+    end_at: int = 0,
     **options: Any,
 ) -> Any:
-    """Steps of one batch until the run is over. away: (round, seconds, paused); fail_at: raises there."""
+    """Steps of one batch until the run is over. away: (round, seconds, paused); fail_at: raises there;
+    end_at: ends the run there.
+    """
     run, model, opt = begun(report, batch_size=batch, **options)
     inputs, targets = data(batch)
     if not late:
@@ -131,6 +134,9 @@ def loop(
             time.sleep(pause_s)
         if applied and fail_at and run.round >= fail_at:
             raise ZeroDivisionError(f"in round {run.round}")
+        if applied and end_at and run.round >= end_at:
+            run.end()
+            end_at = 0
         if applied and away and run.round >= away[0]:
             report(what="away", seconds=away[1])
             if away[2]:
@@ -227,7 +233,7 @@ def with_loader_workers(report: Report, batch: int = 8, **options: Any) -> Any:
     return state_of(model)
 
 
-def interrupted(report: Report, batch: int = 8, **options: Any) -> Any:
+def interrupted(report: Report, batch: int = 8, pause_s: float = 0.0, **options: Any) -> Any:
     """Ctrl-C, in step() or while waiting for others at the start: when it came out of the wait."""
     run, model, opt = begun(report, batch_size=batch, **options)
     inputs, targets = data(batch)
@@ -236,6 +242,7 @@ def interrupted(report: Report, batch: int = 8, **options: Any) -> Any:
         while True:
             loss_of(model, inputs, targets).backward()
             opt.step()
+            time.sleep(pause_s)
     except KeyboardInterrupt:
         report(what="interrupted")
     run.close()

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signals, forks and the end of the process, on the engine's double."""
 
+import contextlib
+import functools
 import gc
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -142,15 +145,25 @@ def leaving(fake_run):
     return fake_run.engines[0]
 
 
+def noted(engine, monkeypatch, *names):
+    """The calls of these that come from now on."""
+    done = []
+
+    def note(name, call, *given, **how):
+        done.append(name)
+        return call(*given, **how)
+
+    for name in names:
+        monkeypatch.setattr(engine, name, functools.partial(note, name, getattr(engine, name)))
+    return done
+
+
 def test_a_program_that_ends_after_leave_waits_until_it_has_left(fake_run, monkeypatch):
     engine = leaving(fake_run)
     gc.collect()
-    done = []
-    for name in ("next", "part", "close"):
-        call = getattr(engine, name)
-        monkeypatch.setattr(engine, name, lambda *a, name=name, call=call: (done.append(name), call(*a))[1])
+    done = noted(engine, monkeypatch, "next", "part", "close")
     ending.say_goodbye(process.active)
-    assert done == ["next", "part", "close"] and process.active() is None
+    assert done == ["next", "part", "part", "close"] and process.active() is None
 
 
 def test_a_program_that_ends_before_it_has_left_is_told(fake_run, monkeypatch):
@@ -165,12 +178,16 @@ def test_a_program_that_ends_before_it_has_left_is_told(fake_run, monkeypatch):
     assert dropped == [1, 1] and engine.closed
 
 
-def test_a_program_that_ends_without_leave_waits_for_nothing(fake_run, monkeypatch):
+def test_a_program_that_ends_without_leave_waits_a_second_for_the_end_of_the_round(fake_run, monkeypatch):
     begun(fake_run)
     engine = fake_run.engines[0]
-    monkeypatch.setattr(engine, "next", None)
+    dropped, parted, part = [], [], engine.part
+    monkeypatch.setattr(engine, "next", lambda limit_ms: (abi.TW_GRADIENT, Order(1, 8, 0)))
+    monkeypatch.setattr(engine, "drop", lambda: dropped.append(1))
+    monkeypatch.setattr(engine, "part", lambda at_once: (parted.append(at_once), part(at_once)))
+    monkeypatch.setattr(time, "monotonic", iter([i / 4 for i in range(100)]).__next__)
     ending.say_goodbye(process.active)
-    assert engine.closed
+    assert engine.closed and parted == [False, True] and len(dropped) in (3, 4)
 
 
 def test_a_start_that_fails_closes(fake_run, monkeypatch):
@@ -191,10 +208,7 @@ def test_a_start_that_fails_closes(fake_run, monkeypatch):
 def test_the_others_hear_of_an_exception_before_anything_else_is_done(fake_run, monkeypatch):
     run, _, _ = begun(fake_run)
     engine = fake_run.engines[0]
-    done = []
-    for name in ("part", "view", "close"):
-        call = getattr(engine, name)
-        monkeypatch.setattr(engine, name, lambda name=name, call=call: (done.append(name), call())[1])
+    done = noted(engine, monkeypatch, "part", "view", "close")
     with pytest.raises(KeyError), run:
         raise KeyError
     assert done[0] == "part" and done[-1] == "close" and not engine.leaving
@@ -218,6 +232,53 @@ def test_the_ending_of_a_run_that_the_program_closes_is_named(fake_run):
     assert (run.ending, run.exit_code) == ("notice", 75)
 
 
+def test_a_signal_while_a_run_closes_ends_no_process(fake_run, default_signals, monkeypatch):
+    run, _, _ = begun(fake_run)
+    engine = fake_run.engines[0]
+    come = iter([signal.SIGTERM, None, None])
+
+    def wait(limit_ms):
+        number = next(come)
+        if number:
+            os.kill(os.getpid(), number)
+        return (abi.TW_TIMEOUT if number else abi.TW_FINISHED), None
+
+    monkeypatch.setattr(engine, "next", wait)
+    run.close()
+    assert engine.closed and run.ending == "left"
+
+
+def test_ctrl_c_while_a_run_closes_ends_the_wait_alone(fake_run, monkeypatch):
+    run, _, _ = begun(fake_run)
+    engine = fake_run.engines[0]
+
+    def interrupted(limit_ms):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(engine, "next", interrupted)
+    with pytest.raises(KeyboardInterrupt), run:
+        raise ValueError
+    assert engine.closed and run.ending == "failed" and run.finished
+
+
+def test_an_error_of_the_wait_is_told_where_the_program_had_none(fake_run, monkeypatch):
+    for failed in (False, True):
+        run, _, _ = begun(fake_run)
+        monkeypatch.setattr(fake_run.engines[-1], "next", lambda limit_ms: 1 / 0)
+        said = pytest.warns(tradewind.TradewindWarning, match="run.close.*ZeroDivisionError")
+        with contextlib.nullcontext() if failed else said:
+            run.close(failed=failed)
+        assert fake_run.engines[-1].closed
+
+
+def test_another_thread_closes_at_once(fake_run, monkeypatch):
+    run, _, _ = begun(fake_run)
+    monkeypatch.setattr(fake_run.engines[0], "next", None)
+    other = threading.Thread(target=run.close)
+    other.start(), other.join()
+    assert fake_run.engines[0].closed and run.ending == "left"
+
+
 def test_the_ending_is_named_where_the_news_have_none(fake_run, monkeypatch):
     run, _, _ = begun(fake_run)
     view = fake_run.engines[-1].view()
@@ -226,6 +287,22 @@ def test_the_ending_is_named_where_the_news_have_none(fake_run, monkeypatch):
     with pytest.raises(KeyError), run:
         raise KeyError
     assert (run.ending, run.exit_code) == ("failed", 1)
+
+
+def test_the_program_of_one_peer_ends_the_run_for_all(fake_run):
+    run = fake_run(target_batch_size=8, rounds=4)
+    with pytest.raises(tradewind.MisuseError, match=r"run.end\(\) before the start"):
+        run.end()
+    run.close()
+    run, opt, model = begun(fake_run)
+    steps = 0
+    while not run.finished:
+        loss_of(model, *data()).backward()
+        opt.step()
+        steps += 1
+        if steps == 2:
+            run.end()
+    assert steps == 3 and run.samples == 24, "the round under way is the last one"
 
 
 def test_a_run_that_was_not_joined_cannot_be_left(fake_run):

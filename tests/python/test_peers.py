@@ -194,6 +194,21 @@ def test_ctrl_c_ends_a_wait_at_once(where):
         assert peer.result(10) == "closed"
 
 
+@pytest.mark.parametrize("peers", [1, 2])
+def test_ctrl_c_of_all_peers_loses_no_round(tmp_path, peers):
+    with crew_of(target_batch_size=16, rounds=100000, **{"checkpoint.folder": str(tmp_path)}) as crew:
+        all = [crew.start(loops.interrupted, wait_for=peers, pause_s=0.01) for _ in range(peers)]
+        for peer in all:
+            peer.until_round(6)
+        for peer in all:
+            peer.kill(signal.SIGINT)
+        assert [peer.result(10) for peer in all] == ["closed"] * peers
+        done = max(commit["round"] for peer in all for commit in peer.all("commit"))
+    with crew_of(target_batch_size=16, rounds=done + 1, **{"checkpoint.folder": str(tmp_path)}) as crew:
+        again = crew.start(loops.loop, pause_s=0.01)
+        assert again.result()["round"] == done + 1 and again.all("started")[0]["round"] >= done - 1
+
+
 def test_an_exception_in_the_loop_is_noticed_at_once():
     with crew_of(target_batch_size=64, rounds=100000) as crew:
         options = {"batch": 8, "pause_s": 0.01}
@@ -251,6 +266,25 @@ def test_a_checkpoint_goes_on_after_all_were_killed(tmp_path, optimizer):
         whole = tensors(crew.start(loops.loop, **options).result())
     for name, value in whole.items():
         assert torch.equal(resumed[name], value), name
+
+
+@pytest.mark.parametrize("mode", ["sync", "delayed"])
+def test_one_peer_ends_the_run_for_all_and_for_those_that_start_again(tmp_path, mode):
+    run = {"target_batch_size": 8, "rounds": 500, "mode": mode, "checkpoint.folder": str(tmp_path)}
+    with crew_of(**run) as crew:
+        peers = [crew.start(loops.loop, wait_for=2, batch=4, pause_s=0.02, end_at=4 * at) for at in (0, 1)]
+        results = [peer.result() for peer in peers]
+    rounds = results[0]["round"]
+    assert 4 < rounds < 12 and [result["round"] for result in results] == [rounds] * 2
+    assert [result["view"]["ending"] for result in results] == ["complete"] * 2
+    assert "the program of peer" in results[0]["view"]["ended"], results[0]["view"]
+    assert f"this program ended it in round {rounds} of 500" in results[1]["view"]["ended"]
+    with crew_of(**run) as crew:
+        again = crew.start(loops.loop, batch=4, late=True).result()
+    assert again["round"] == rounds
+    assert f"a program ended it in round {rounds} of 500" in again["view"]["ended"], again["view"]
+    with crew_of(**{**run, "rounds": rounds + 3}) as crew:
+        assert crew.start(loops.loop, batch=4).result()["round"] == rounds + 3
 
 
 def test_an_anchor_goes_on_from_the_copy_of_its_checkpoints(tmp_path):

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import TradewindError
 
-TW_ABI = 15
+TW_ABI = 16
 
 TW_OK = 0
 TW_GRADIENT = 1
@@ -257,6 +257,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "tw_events": (c_void_p, [c_void_p]),
     "tw_free": (None, [c_void_p]),
     "tw_leave": (c_int, [c_void_p, c_int]),
+    "tw_end_run": (c_int, [c_void_p]),
     "tw_signal": (c_int, [c_void_p, c_int]),
     "tw_heed": (c_int, [c_void_p, c_int]),
     "tw_close": (None, [c_void_p]),

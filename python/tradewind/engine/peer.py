@@ -19,7 +19,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Protocol, Se
 from . import abi
 from ..errors import CondemnedError, EngineError, MisuseError, SettingError, warn
 
-_AS_CLOSE = 2  # of tw_leave
+_AS_CLOSE, _CLOSES_SOON = 2, 3  # of tw_leave
 
 
 class Order(NamedTuple):
@@ -163,7 +163,9 @@ class Engine(Protocol):
 
     def leave(self, at_once: bool) -> None: ...
 
-    def part(self) -> None: ...
+    def end_run(self) -> None: ...
+
+    def part(self, at_once: bool) -> None: ...
 
     def signal(self, number: int) -> None: ...
 
@@ -392,9 +394,15 @@ class Peer:
         """Contributes its work and leaves after the round; at_once: does not wait for it."""
         self._check(self._library.tw_leave(self._handle, int(at_once)))
 
-    def part(self) -> None:
-        """close() is about to come: the others hear of it now. Nothing, where it has not started."""
-        self._library.tw_leave(self._handle, _AS_CLOSE)
+    def end_run(self) -> None:
+        """The run ends for all its peers, with the round under way or the next one."""
+        self._check(self._library.tw_end_run(self._handle))
+
+    def part(self, at_once: bool) -> None:
+        """close() is about to come: the others hear of it now. Nothing, where it has not started. at_once: it does not
+        wait for the end of the round.
+        """
+        self._library.tw_leave(self._handle, _AS_CLOSE if at_once else _CLOSES_SOON)
 
     def signal(self, number: int) -> None:
         """A signal came: SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are notices."""
@@ -407,9 +415,11 @@ class Peer:
     def close(self) -> None:
         """Leaves (3 s at most, longer while a checkpoint is saved or copied) and frees the peer.
 
-        A second call does nothing. A notice (SIGTERM) ends the wait in time; Ctrl-C does not.
+        A second call does nothing. A notice (SIGTERM) and Ctrl-C end the wait.
         """
         handle, self._handle = self._handle, ctypes.c_void_p()
         if handle:
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                self._library.tw_heed(handle, signal.SIGINT)  # Python itself hears of it when this call is over
             self._library.tw_close(handle)
             self._check(abi.TW_OK)

@@ -52,6 +52,7 @@ class Driver:
         self.finished = False
         self.waited_s = 0.0
         self._leaves = False
+        self._ends = False
         self._thread = threading.get_ident()
         self._tick = tick
         self._wanted = wanted
@@ -139,6 +140,11 @@ class Driver:
         self._leaves = True
         self.engine.leave(at_once)
 
+    def end_run(self) -> None:
+        """The run ends for all its peers with the round under way, or the next one. Any thread."""
+        self._ends = True
+        self.engine.end_run()
+
     def finish(self) -> None:
         """Waits for the end after leave(); an order that still comes is given back."""
         while not self.finished:
@@ -148,12 +154,27 @@ class Driver:
 
     def finish_leave(self, limit_s: float) -> bool:
         """The program is over: finish(), at most so long, if leave() was called. Whether this peer has left."""
+        if self._leaves:
+            self._drain(limit_s)
+        return self.finished or not self._leaves
+
+    def _drain(self, limit_s: float) -> None:
+        """Waits for the end of this peer's part, at most so long; orders are given back. Not on another thread."""
         until, is_mine = time.monotonic() + limit_s, threading.get_ident() == self._thread
-        while self._leaves and is_mine and not self.finished and time.monotonic() < until:
+        while is_mine and not self.finished and time.monotonic() < until:
             self._wait_a_slice()
             if self.order is not None:
                 self.engine.drop()
-        return self.finished or not self._leaves
+
+    def part(self, limit_s: float) -> None:
+        """close() is about to come. Others get at once what this peer has not done, and hear what it has done, if the
+        round ends within limit_s. The last peer of the run saves what no checkpoint has.
+        """
+        self.engine.part(at_once=False)
+        try:
+            self._drain(limit_s)
+        finally:
+            self.engine.part(at_once=True)
 
 
 class Node:
@@ -261,7 +282,10 @@ class NodeVectors:
     def leave(self, at_once: bool) -> None:
         """Rank 0 does."""
 
-    def part(self) -> None:
+    def end_run(self) -> None:
+        """Rank 0 does."""
+
+    def part(self, at_once: bool) -> None:
         """Rank 0 does."""
 
     def signal(self, number: int) -> None:
@@ -374,11 +398,18 @@ class NodeDriver(Driver):
         """Does not wait: the other ranks would have to, too."""
         return self.finished or not self._leaves
 
+    def part(self, limit_s: float) -> None:
+        """Does not wait, as above."""
+        self.engine.part(at_once=True)
+
     def done(self, trained: Trained, had: int, loss: float, current: Callable[[], bool]) -> Verdict:
         """The gradient is that of all ranks' samples, as DistributedDataParallel averaged it."""
         self._trained.refuse_infinite()  # all ranks raise, or none
-        total, leaves, at_once = self._node.sums(had, self._leaves, self._at_once)
-        if (leaves > 0, at_once > 0) != (self._leaves, self._at_once):
+        own = (self._leaves, self._at_once, self._ends)
+        total, leaves, at_once, ends = self._node.sums(had, *own)
+        if ends and not self._ends:
+            self.end_run()
+        if (leaves > 0, at_once > 0) != own[:2]:
             self.leave(at_once > 0)
         if self._node.rank == 0:
             return super().done(trained, total, loss, current)

@@ -26,6 +26,9 @@ from .counts import known_samples
 from .driver import Driver, Node, NodeDriver, NodeVectors
 from .loop import Closure, Loop, Loss, StepsAfterEnd
 
+# A program that ends in the middle of the run waits so long for the end of the round.
+_PART_S = 1.0
+
 OpenEngine = Callable[[Sequence[Tuple[str, str]], ModelShape, Calls], Engine]
 
 
@@ -211,25 +214,46 @@ class Life:
         if wait:
             self.loop.finish()
 
+    def end_run(self) -> None:
+        """The run ends for all its peers. MisuseError: it has not started."""
+        if self._closed:
+            return
+        if self.loop is None:
+            raise MisuseError("run.end() before the start: nothing was joined yet; run.close() ends it.")
+        self.loop.driver.end_run()
+
     def finish(self) -> None:
         """leave(wait=True), unless there is nothing to leave."""
         if self.loop is not None and not self.finished:
             self.leave(wait=True)
 
     def close(self, failed: bool = False) -> None:
-        """Says goodbye (Engine.close). A second call does nothing, nor does one in a fork. failed: by an exception."""
+        """Says goodbye (Driver.part, Engine.close). A second call does nothing, nor does one in a fork. failed: by an
+        exception.
+        """
         if self._closed or os.getpid() != self.joined_in:
             return
         self._closed = True
-        process.released(self)
-        if self.loop is None and failed:
-            self._last_view = {"ending": "failed"}
-        if self.loop is not None:
-            driver = self.loop.driver
-            before_end, driver.finished = not driver.finished, True
-            driver.engine.part()  # the others wait for nothing that follows
+        try:
+            if self.loop is None:
+                self._last_view = {"ending": "failed"} if failed else self._last_view
+            else:
+                self._end(self.loop, failed)
+        finally:
+            process.released(self)
+
+    def _end(self, loop: Loop, failed: bool) -> None:
+        driver = loop.driver
+        before_end = not driver.finished
+        try:
+            driver.part(_PART_S if before_end else 0.0)
+        except Exception as error:
+            if not failed:  # else the program's own error is what counts
+                warn(f"run.close(): {type(error).__name__}: {error}")
+        finally:  # Ctrl-C, too, which ends the wait
+            driver.finished = True
             try:
-                self._last_view = self.loop.counted_on(driver.engine.view())
+                self._last_view = loop.counted_on(driver.engine.view())
                 if before_end and (self._last_view.get("ending") or "") in ("", "left"):
                     self._last_view["ending"] = "failed" if failed else "left"
                 self.trained.settle()

@@ -12,7 +12,6 @@ import sys
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Tuple, TypeVar, Union
 
 import torch
-from torch.utils.data import Dataset, IterableDataset
 
 from ..data.samples import (
     CountedBatch,
@@ -21,6 +20,7 @@ from ..data.samples import (
     copied,
     counting,
     has_own_part,
+    is_map_style,
     may_give_samples,
     reordered,
     to_device,
@@ -240,7 +240,7 @@ def _refuse_no_batches(loader: Any, batch_size: Optional[int]) -> None:
     """MisuseError: what is no loader."""
     if isinstance(loader, type) or not (hasattr(loader, "__iter__") or hasattr(loader, "__getitem__")):
         raise MisuseError(f"run.batches({loader!r:.80}): expected a DataLoader, or another iterable of batches.")
-    if isinstance(loader, Dataset) and not isinstance(loader, IterableDataset) and batch_size is None:
+    if is_map_style(loader) and batch_size is None:
         raise MisuseError(
             f"run.batches() of {type(loader).__name__}, a data set: it has samples, no batches. Give"
             " run.batches() a DataLoader of it, or say run.shard(dataset, batch_size=...)."

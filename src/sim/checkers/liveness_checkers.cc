@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "monitor/logs/event_log_json.h"
 #include "swarm/ballots/quorum.h"
 
 namespace tw::sim {

@@ -190,6 +190,9 @@ bool FaultInjector::strike_process(const Fault& fault, PeerId victim) {
       return join(victim);
     case FaultKind::leave:
       return leave(victim);
+    case FaultKind::end_run:
+      world_.tell(victim, "ends the run", [](auto& session) { session.end_run(train::EndCause::program); });
+      break;
     case FaultKind::kill:
       tell(fault.kind, {victim});
       return end(victim, fault.death);
@@ -205,10 +208,8 @@ bool FaultInjector::strike_process(const Fault& fault, PeerId victim) {
     case FaultKind::preempt_30s:
     case FaultKind::preempt_120s:
       return preempt(fault.kind, victim);
-    case FaultKind::at_risk:  // nobody may pay for it, so that no checker hears of it
-      world_.set_at_risk(victim, true);
-      later(fault.lasts, [this, victim] { world_.set_at_risk(victim, false); });
-      return true;
+    case FaultKind::at_risk:
+      return put_at_risk(victim, fault.lasts);
     case FaultKind::zone_loss:
       return lose_zone(fault, victim);
     case FaultKind::return_stale:
@@ -241,6 +242,15 @@ bool FaultInjector::strike_process(const Fault& fault, PeerId victim) {
       return false;
   }
   tell(fault.kind, {victim});
+  return true;
+}
+
+// Nobody may pay for it, so that no checker hears of it.
+bool FaultInjector::put_at_risk(PeerId victim, Duration lasts) {
+  world_.tell(victim, "is at risk", [](auto& session) { session.set_at_risk(true); });
+  later(lasts, [this, victim] {
+    world_.tell(victim, "is safe", [](auto& session) { session.set_at_risk(false); });
+  });
   return true;
 }
 

@@ -57,6 +57,7 @@ class FaultInjector {
   bool lose_zone(const Fault& fault, PeerId victim);
   bool join(PeerId beside);
   bool leave(PeerId peer);
+  bool put_at_risk(PeerId victim, Duration lasts);
   void later(Duration after, std::function<void()> call);
   void tell(FaultKind kind, Peers victims, Duration lasts = {});
   bool may_go(PeerId peer) const;

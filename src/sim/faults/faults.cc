@@ -46,6 +46,7 @@ struct Rows {
     {twin, "twin", process, kLasts, "a second process with the identity of one that runs"},
     {join, "join", process, kOver, "a peer joins"},
     {leave, "leave", process, kOver, "a peer hands in what is done, and goes"},
+    {end_run, "end_run", process, kOver, "the program of a peer ends the run for all"},
     {disk_full, "disk_full", disk, kOver, "no space is left"},
     {disk_error, "disk_error", disk, kOver | kLoses, "reads and writes fail (EIO)"},
     {torn_write, "torn_write", disk, kOver | kEnds, "power is lost in the middle of a write"},

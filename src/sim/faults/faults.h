@@ -47,6 +47,7 @@ enum class FaultKind : std::uint8_t {
   twin,
   join,
   leave,
+  end_run,
   // the disk of a peer
   disk_full,
   disk_error,

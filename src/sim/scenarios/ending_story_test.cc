@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "sim/scenarios/test_world.h"
+#include "train/run/run_names.h"
 
 /// The last rounds of a run, where nobody is left to ask afterwards.
 namespace tw::sim {
@@ -71,6 +73,66 @@ TEST(EndingStory, leaves_nobody_in_search_of_others_after_the_last_record) {
     EXPECT_FALSE(world.standing(story.slow()).is_alone) << "the others have ended with the run";
   }
   EXPECT_GT(left, 3s);
+}
+
+/// The program of one of three peers ends the run in round 4.
+class EarlyEnd {
+ public:
+  EarlyEnd(train::Mode mode, bool dies) : dies_(dies), world_(options_of(mode)) {
+    for (int i = 0; i < 3; ++i) peers_.push_back(world_.add_peer({0, 60, {100 * kMbit, 100 * kMbit}}));
+    world_.watch([this](PeerId peer, const world::Event& event) {
+      if (const auto* commit = event.as<event::Commit>(); commit && commit->last) last_ = event.round;
+      if (peer != author() || event.phase() != world::Phase::commit || event.round != 4) return;
+      world_.scheduler().after({}, [this] {
+        world_.tell(author(), "ends the run", [](auto& s) { s.end_run(train::EndCause::program); });
+      });
+      if (dies_) world_.scheduler().after(200ms, [this] { world_.kill(author(), Death::clean); });
+    });
+  }
+
+  World& world() { return world_; }
+
+  PeerId author() const { return peers_.back(); }
+
+  const std::vector<PeerId>& peers() const { return peers_; }
+
+  Round last() const { return last_; }
+
+ private:
+  static WorldOptions options_of(train::Mode mode) {
+    WorldOptions options = small_world({{"here", 3, 60, 100 * kMbit, 100 * kMbit}}, 100);
+    options.run.mode.kind = mode;
+    return options;
+  }
+
+  bool dies_;
+  Round last_ = 0;
+  World world_;
+  std::vector<PeerId> peers_;
+};
+
+TEST(EndingStory, ends_for_all_when_the_program_of_one_peer_wants_so) {
+  for (const train::Mode kind :
+       {train::Mode::sync, train::Mode::delayed, train::Mode::local, train::Mode::streaming}) {
+    const std::string_view mode = train::name_of(kind);
+    for (const bool dies : {false, true}) {
+      EarlyEnd story(kind, dies);
+      World& world = story.world();
+      world.run_until(world.now() + 300s);
+      EXPECT_TRUE(world.alive().empty()) << mode;
+      EXPECT_THAT(story.last(), testing::AllOf(testing::Ge(5U), testing::Le(7U))) << mode;
+      for (const PeerId peer : story.peers()) {
+        if (dies && peer == story.author()) continue;
+        EXPECT_EQ(world.view(peer).ending, train::Ending::complete);
+        const std::string who =
+            peer == story.author() ? "this program" : "the program of peer " + to_string(story.author());
+        EXPECT_EQ(world.view(peer).ended,
+                  fmt::format("the run is over: {} ended it in round {} of 100", who, story.last()));
+      }
+      for (const Violation& violation : world.referee().violations())
+        ADD_FAILURE() << mode << ": " << violation.checker << ": " << violation.message;
+    }
+  }
 }
 
 /// A bit of the memory of the second of three peers flips.

@@ -69,11 +69,11 @@ std::string file_name(const testing::TestParamInfo<const char*>& row) { return r
 
 INSTANTIATE_TEST_SUITE_P(Files, EveryScenario,
                          testing::Values("anchors", "batches", "bulk", "busy", "copies", "data", "delayed",
-                                         "disks", "endings", "forgers", "gone", "hostile", "jumps", "kills",
-                                         "local", "long_rounds", "long_vectors", "loss_of_all",
-                                         "lost_majority", "partitions", "pauses", "rare_digests", "relaunch",
-                                         "relaunch_few", "sites", "slow_updates", "spot", "streaming",
-                                         "thin_lines", "uneven"),
+                                         "disks", "early_ends", "endings", "forgers", "gone", "hostile",
+                                         "jumps", "kills", "local", "long_rounds", "long_vectors",
+                                         "loss_of_all", "lost_majority", "partitions", "pauses",
+                                         "rare_digests", "relaunch", "relaunch_few", "sites", "slow_updates",
+                                         "spot", "streaming", "thin_lines", "uneven"),
                          file_name);
 
 /// Runs beyond those above that have shown a fault of the protocol, or of a law (tests/histories/found.md).

@@ -342,11 +342,11 @@ void World::leave(PeerId peer, Duration notice) {
   });
 }
 
-void World::set_at_risk(PeerId peer, bool at_risk) {
-  Node& warned = node(peer);
-  if (!warned.session) return;
-  history_.note(now(), fmt::format("{} is {}", peer.value, at_risk ? "at risk" : "safe"));
-  warned.process.enter([&warned, at_risk] { warned.session->set_at_risk(at_risk); });
+void World::tell(PeerId peer, std::string_view what, std::function<void(train::Session&)> call) {
+  Node& told = node(peer);
+  if (!told.session) return;
+  history_.note(now(), fmt::format("{} {}", peer.value, what));
+  told.process.enter([&told, call = std::move(call)] { call(*told.session); });
 }
 
 std::vector<PeerId> World::alive() const {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/digest.h"
@@ -99,7 +100,8 @@ class World {
   /// On notice: the session contributes its work and leaves. notice: its machine is gone after that; none:
   /// its user says so.
   void leave(PeerId peer, Duration notice = {});
-  void set_at_risk(PeerId peer, bool at_risk);
+  /// What its surroundings say to the session. what: for the history, "is at risk".
+  void tell(PeerId peer, std::string_view what, std::function<void(train::Session&)> call);
 
   void jump_clock(PeerId peer, Duration by);
 

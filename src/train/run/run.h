@@ -85,6 +85,8 @@ enum class BudgetAction { warn, drain };
 struct BudgetOptions {
   std::optional<double> usd;  ///< nothing: no limit
   BudgetAction action = BudgetAction::warn;
+
+  bool drains() const { return usd && action == BudgetAction::drain; }
 };
 
 /// What a run is, and how it goes: what a run file says (run_fields.cc reads, checks and documents it), and

@@ -84,8 +84,7 @@ void add_settings(const RunOptions& options, std::vector<std::string>& facts) {
 /// What ends the run, which is no part of what it is.
 std::string end_text(const RunOptions& options) {
   std::string text = fmt::format("rounds={}", options.rounds);
-  if (options.budget.usd && options.budget.action == BudgetAction::drain)
-    text += fmt::format(" budget_usd={}", *options.budget.usd);
+  if (options.budget.drains()) text += fmt::format(" budget_usd={}", *options.budget.usd);
   return text;
 }
 

@@ -29,6 +29,9 @@ constexpr bool is_failure(Ending ending) { return ending >= Ending::unreached; }
 /// "complete"; empty for none; "left" for unreached.
 std::string_view name_of(Ending ending);
 
+/// Why a run ends before its last round.
+enum class EndCause { program, budget };
+
 /// How a peer's part in its run ends: it was told to leave, the last round is over, or it cannot go on. Loop
 /// thread only; times are those of CountedTime.
 class Departure {

@@ -22,11 +22,17 @@ std::unique_ptr<Learner> learner_of(Model& model, const SessionOptions& options,
   return std::make_unique<EngineLearner>(model, engine, doors.compute, doors.disk);
 }
 
-/// Its budget is spent before its last round.
-bool is_drained(const Core& core) {
-  const RunOptions& run = core.options.run;
-  const bool early = core.swarm.head() && core.swarm.head()->round < core.last_round();
-  return early && run.budget.usd && run.budget.action == BudgetAction::drain;
+/// How the run ended, which is over.
+std::string end_text(const Core& core) {
+  const Round round = core.swarm.head() ? core.swarm.head()->round : core.last_round();
+  if (round >= core.last_round()) return "the run is complete";
+  const std::string where = fmt::format("in round {} of {}", round, core.last_round());
+  if (const std::optional<wire::RunEnd>& end = core.swarm.view().run_end)
+    return fmt::format(
+        "the run is over: {} ended it {}",
+        end->by == core.options.self ? "this program" : "the program of peer " + to_string(end->by), where);
+  return core.options.run.budget.drains() ? "the run is over: its budget is spent"
+                                          : "the run is over: it was ended " + where;
 }
 
 }  // namespace
@@ -296,7 +302,7 @@ void Session::finish_when_done() {
   const bool needed = std::ranges::any_of(
       missing, [this](PeerId peer) { return core_.swarm.view().membership.roster().fetches(peer); });
   if (core_.departure.linger(now, !missing.empty(), needed ? now : recovery_.replica().asked_at()))
-    core_.departure.end(is_drained(core_) ? "the run is over: its budget is spent" : "the run is complete");
+    core_.departure.end(end_text(core_));
 }
 
 // Called by Departure, once.
@@ -352,8 +358,11 @@ void Session::pause(bool paused) {
   pump();
 }
 
-void Session::end_run() {
-  if (core_.departure.is_under_way()) core_.swarm.leading().end_run();
+void Session::end_run(EndCause cause) {
+  if (!core_.departure.is_under_way()) return;
+  if (cause == EndCause::budget) return core_.swarm.leading().end_run();
+  core_.swarm.announcing().end_run(core_.clock.now());
+  pump();
 }
 
 // ---- what can be seen

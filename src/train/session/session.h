@@ -66,8 +66,9 @@ class Session final : private world::NetworkEvents {
   /// for RunOptions::rounds. Before the job that restores it is done.
   void goes_on_from(Round begun) { core_.goes_on_from(begun); }
 
-  /// The run ends with the next round that this peer leads.
-  void end_run();
+  /// The run ends for all its peers: with the round under way, or the next one where that was called. A
+  /// budget is judged by each peer, and counts when it leads; the program of any peer does.
+  void end_run(EndCause cause);
 
   SessionView view() const;
 

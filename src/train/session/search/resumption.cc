@@ -18,15 +18,16 @@ namespace {
 /// Those of a run before included.
 Round rounds_of(const sync::LoadedCheckpoint& loaded) { return loaded.begun + loaded.image.record.round; }
 
-/// A budget ends a run before its last round.
+/// A budget, or a program, ends a run before its last round.
 std::string over_text(const sync::LoadedCheckpoint& loaded, const RunOptions& run) {
   const Round own = loaded.image.record.round;
   const std::string all =
       loaded.begun > 0 ? fmt::format(" ({} with those before it)", rounds_of(loaded)) : std::string();
-  if (run.budget.usd && rounds_of(loaded) < run.rounds)
+  if (rounds_of(loaded) < run.rounds)
     return fmt::format(
-        "the run is over: its budget was spent in round {}{} of {}, checkpoint {}; raise budget_usd to go on",
-        own, all, run.rounds, loaded.path);
+        "the run is over: {} in round {}{} of {}, checkpoint {}; raise {} to go on",
+        run.budget.drains() ? "its budget was spent, or a program ended it," : "a program ended it", own, all,
+        run.rounds, loaded.path, run.budget.drains() ? "budget_usd, or rounds," : "rounds");
   return fmt::format("the run is complete: round {}{}, checkpoint {}; raise rounds to go on", own, all,
                      loaded.path);
 }
@@ -148,7 +149,9 @@ bool Resumption::ends_with(const sync::LoadedCheckpoint& loaded) const {
 /// Where nobody chose the folder, the same command after a complete run is a new one, unless something says
 /// that it was started again.
 bool Resumption::begins_again_after(const sync::LoadedCheckpoint& loaded) const {
-  const bool is_complete = loaded.image.record.last && rounds_of(loaded) >= core_.options.run.rounds;
+  const RunOptions& run = core_.options.run;
+  const bool is_complete =
+      loaded.image.record.last && (rounds_of(loaded) >= run.rounds || !run.budget.drains());
   return is_complete && core_.options.run.checkpoint.is_usual && core_.options.past != Past::begun;
 }
 
@@ -202,10 +205,9 @@ void Resumption::look_for_the_end(std::function<bool(const sync::LoadedCheckpoin
 void Resumption::begin_again(Round round) {
   core_.events.emit(
       {.round = round,
-       .why =
-           fmt::format("the run was complete in round {}, and begins again: its checkpoints in {} get names "
-                       "that end with .old",
-                       round, places_of(core_.options.run.checkpoint)),
+       .why = fmt::format("the run was over in round {}, and begins again: its checkpoints in {} get names "
+                          "that end with .old",
+                          round, places_of(core_.options.run.checkpoint)),
        .fact = event::Checkpoint{.cause = event::Cause::skipped}});
   set_checkpoints_aside();
 }
