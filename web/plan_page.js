@@ -186,7 +186,7 @@ function notes(plan) {
   const pause =
     plan.checkpoint.interval_s > 0
       ? `A checkpoint of ${three(plan.checkpoint.write_s)} s every ${count(plan.checkpoint.interval_s)} s.`
-      : "No machine of this plan is taken: checkpoints are for accidents alone.";
+      : "No loss of all peers without notice is expected: checkpoints are for accidents alone.";
   part.body.append(
     h("p", {}, `${search} ${pause}`),
     h("p", {}, averaging(plan)),

@@ -45,8 +45,12 @@ Offer read_offer(CsvRow& row, const CatalogFile& file) {
               .notice_s = row.number_or("notice_s", 0, kSeconds),
               .taken_in_30_days = row.number_or("taken_in_30_days", 0, {.least = 0, .most = 0.99}),
               .quota_class = row.text("quota_class")};
-  offer.gpus =
-      offer.gpu.empty() ? row.number_or("gpus", 0, {.least = 0, .most = 0}) : row.number_or("gpus", 1, kGpus);
+  const auto several = several_gpus(offer.gpu);
+  if (several) offer.gpu = several->gpu;
+  const double count = several ? several->count : 1;
+  offer.gpus = offer.gpu.empty() ? row.number_or("gpus", 0, {.least = 0, .most = 0})
+                                 : row.number_or("gpus", count, kGpus);
+  if (several && offer.gpus != count) row.complain("gpus", fmt::format("nothing, or the {} of gpu", count));
   const auto purchase = parse_purchase(row.text("purchase"));
   if (!purchase) row.complain("purchase", "spot, on-demand or owned");
   offer.purchase = purchase.value_or(Purchase::on_demand);

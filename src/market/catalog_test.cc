@@ -176,6 +176,21 @@ TEST(OwnOffers, what_is_left_out_is_filled_in_and_what_is_written_reads_back) {
   EXPECT_EQ(again.value(), offers.value());
 }
 
+/// As JOB and CLUSTER files write it.
+TEST(OwnOffers, a_machine_of_several_gpus_may_be_named_with_their_number) {
+  const auto read = [](const std::string& gpu, const std::string& gpus) {
+    const std::string row = "mycloud,eu," + gpu + ",spot,1," + gpus + "\n";
+    return read_offers({"own.csv", "provider,region,gpu,purchase,usd_per_h,gpus\n" + row, 0});
+  };
+  for (const char* gpus : {"", "4"}) {
+    const auto offers = read("4xt4", gpus);
+    ASSERT_TRUE(offers.ok()) << offers.error().message;
+    EXPECT_EQ(offers.value()[0].gpu, "T4");
+    EXPECT_EQ(offers.value()[0].gpus, 4);
+  }
+  EXPECT_EQ(read("4xT4", "8").error().message, "own.csv:2: gpus 8: expected nothing, or the 4 of gpu");
+}
+
 TEST(OwnOffers, take_any_name_of_a_gpu) {
   const auto offers = read_offers({"own.csv",
                                    "provider,region,gpu,purchase,usd_per_h\n"

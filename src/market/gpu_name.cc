@@ -146,4 +146,13 @@ std::string name_of_driver(const std::string& driver) {
   return words.empty() ? driver : fmt::format("{}", fmt::join(words, "-"));
 }
 
+std::optional<SeveralGpus> several_gpus(const std::string& name) {
+  constexpr int kMostGpus = 64;
+  const std::size_t x = name.find('x');
+  if (x == std::string::npos || x + 1 == name.size()) return std::nullopt;
+  const auto count = parse_number<int>(std::string_view(name).substr(0, x));
+  if (!count || *count < 2 || *count > kMostGpus) return std::nullopt;
+  return SeveralGpus{*count, name.substr(x + 1)};
+}
+
 }  // namespace tw::market

@@ -88,9 +88,9 @@ std::string_view to_string(Traffic traffic) {
 }
 
 Traffic traffic_between(const Site& from, const Site& to) {
+  if (from.provider != to.provider) return Traffic::internet;
   if (is_area(from))
     return from.region == to.region ? Traffic::inter_zone : between_areas(area_of(from), area_of(to));
-  if (from.provider != to.provider) return Traffic::internet;
   if (from == to) return Traffic::inside;
   if (from.region == to.region) return Traffic::inter_zone;
   return between_areas(area_of(from), area_of(to));

@@ -46,13 +46,13 @@ std::string traffic_answer(double traffic_usd, double all_usd, double target_bat
                      100 * traffic_usd / all_usd, significant(times * target_batch_size, 6), times);
 }
 
-std::string granularity_answer(double granularity, double target_batch_size) {
-  const double share = granularity / (1 + granularity);
+std::string granularity_answer(double granularity, double target_batch_size, bool hidden) {
+  const double share = hidden ? std::min(1.0, granularity) : granularity / (1 + granularity);
   if (!std::isfinite(granularity) || share >= kNearlyLinear) return "";
-  const double needed = kNearlyLinear / (1 - kNearlyLinear);
+  const double needed = hidden ? kNearlyLinear : kNearlyLinear / (1 - kNearlyLinear);
   return fmt::format(
-      "A granularity of {} gives {:.0f} % of linear speed; {:.0f} % takes {:.0f}, a target batch of {}.",
-      significant(granularity, 3), 100 * share, 100 * kNearlyLinear, needed,
+      "A granularity of {} gives {:.0f} % of linear speed; {:.0f} % takes {}, a target batch of {}.",
+      significant(granularity, 3), 100 * share, 100 * kNearlyLinear, significant(needed, 3),
       significant(std::ceil(target_batch_size * needed / granularity), 3));
 }
 

@@ -22,7 +22,7 @@ std::string paying_answer(const std::vector<FleetSpeed>& fleets);
 std::string traffic_answer(double traffic_usd, double all_usd, double target_batch_size);
 
 /// The share of linear speed that this granularity gives, and the target batch for 90 %. Empty: it gives
-/// more.
-std::string granularity_answer(double granularity, double target_batch_size);
+/// more. hidden: averaging goes on beside calculating.
+std::string granularity_answer(double granularity, double target_batch_size, bool hidden);
 
 }  // namespace tw::plan

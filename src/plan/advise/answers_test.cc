@@ -25,9 +25,12 @@ TEST(Answers, traffic_that_costs_most_names_the_batch_that_cuts_it) {
 }
 
 TEST(Answers, granularity_is_a_share_of_linear_speed) {
-  EXPECT_EQ(granularity_answer(3, 1000),
+  EXPECT_EQ(granularity_answer(3, 1000, false),
             "A granularity of 3 gives 75 % of linear speed; 90 % takes 9, a target batch of 3,000.");
-  EXPECT_EQ(granularity_answer(9.1, 1000), "");
+  EXPECT_EQ(granularity_answer(9.1, 1000, false), "");
+  EXPECT_EQ(granularity_answer(0.63, 512, true),
+            "A granularity of 0.63 gives 63 % of linear speed; 90 % takes 0.9, a target batch of 732.");
+  EXPECT_EQ(granularity_answer(0.91, 512, true), "");
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/result.h"
@@ -37,14 +36,6 @@ std::string why_it_lost(const Job& job, const Option& other, const Option& ours)
   return other.counts == ours.counts ? "the same machines" : verdict_on(job, other, ours);
 }
 
-/// A method that looks at no price per hour may choose machines that cost more without any traffic.
-Status can_run(const Job& job, const Option& one) {
-  if (std::isfinite(one.hours)) return Unit{};
-  return Error{
-      fmt::format("{}: {}: these machines cost more than budget_usd_per_h {:g} before they send anything",
-                  one.name, to_string(one.peers), job.budget_usd_per_h)};
-}
-
 std::string comparison_row(const std::string& name, const Option& one, std::size_t width) {
   return fmt::format("{:<17} {:<{}} {:>9} {:>8} {:>8} {:>9} {:>8} {:>7}  {}\n", name, to_string(one.peers),
                      width, significant(one.samples_per_s, 4), significant(one.hours, 3),
@@ -68,11 +59,7 @@ Result<Comparison> compare(const Job& job, const MarketSpace& market, std::int64
     if (choice) {
       Option one = evaluate(job, market, choice.value().counts, std::string(to_string(method)));
       one.verdict = why_it_lost(job, one, chosen);
-      const Status runs = can_run(job, one);
-      if (runs)
-        row.option = std::move(one);
-      else
-        row.reason = runs.error().message;
+      row.option = std::move(one);
       for (const std::string& assumption : choice.value().assumptions)
         comparison.assumptions.push_back(assumption);
     }
@@ -92,7 +79,6 @@ Result<Recommendation> recommend_by(Method method, const Job& job, const MarketS
   const auto choice = choose(method, {job, market, limit});
   if (!choice) return Error{fmt::format("{}: {}", name, choice.error().message)};
   Recommendation plan = described(job, market, choice.value().counts, name, now_unix_s);
-  TW_TRY(can_run(job, plan.chosen));
   plan.misses = missed_limit(job, plan.chosen);
   plan.method = fmt::format("{}: {}", name, choice.value().reason);
   for (const std::string& assumption : choice.value().assumptions) plan.assumptions.push_back(assumption);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/median.h"
+#include "plan/search/all_lost.h"
 
 namespace tw::plan {
 namespace {
@@ -23,14 +24,22 @@ int domain_number(const std::string& name) {
   return static_cast<int>(hash >> 1);
 }
 
-double speed_within(const Score& score, double samples_per_s, double most_usd_per_h) {
-  const double usd_per_h = score.vm_usd_per_h + 3600 * samples_per_s * score.usd_per_sample;
-  if (most_usd_per_h <= 0 || usd_per_h <= most_usd_per_h) return samples_per_s;
-  if (score.vm_usd_per_h >= most_usd_per_h) return 0;
-  return (most_usd_per_h - score.vm_usd_per_h) / (3600 * score.usd_per_sample);
+bool is_over(double value, double limit) { return limit > 0 && !(value <= limit); }
+
+bool keeps_price(const Score& score, const Limits& limits) {
+  return !is_over(score.usd_per_h(), limits.usd_per_h * (1 + kSameUsd));
 }
 
-bool is_over(double value, double limit) { return limit > 0 && !(value <= limit); }
+/// A bound for all plans that keep the price and are no better than this score. Where it does not keep it,
+/// they are slower: traffic costs by the sample.
+Score at_most(Score score, const Limits& limits) {
+  if (keeps_price(score, limits)) return score;
+  const double left_usd = std::max(0.0, limits.usd_per_h - score.vm_usd_per_h);
+  const double most = left_usd > 0 ? left_usd / (3600 * score.usd_per_sample) : 0;
+  score.samples_per_s = std::min(score.samples_per_s, most);
+  score.slow_samples_per_s = std::min(score.slow_samples_per_s, most);
+  return score;
+}
 
 }  // namespace
 
@@ -58,7 +67,7 @@ LimitedSearch::LimitedSearch(const Job& job, const MarketSpace& market, SearchTo
   if (!space_.delayed) space_.slow_averaging = error_of(kAveragingFactor, -luck);
 }
 
-Expected LimitedSearch::expected_of(const Score& score, double most_usd_per_h) const {
+Expected LimitedSearch::expected_of(const Score& score) const {
   const auto hours_at = [&](double speed) {
     return speed > 0 ? score.start_h + job_.samples / speed / 3600 : kCannotRun;
   };
@@ -66,11 +75,11 @@ Expected LimitedSearch::expected_of(const Score& score, double most_usd_per_h) c
     return hours * score.vm_usd_per_h + job_.samples * score.usd_per_sample;
   };
   Expected plan;
-  plan.samples_per_s = speed_within(score, score.samples_per_s, most_usd_per_h);
+  plan.samples_per_s = score.samples_per_s;
   plan.hours = hours_at(plan.samples_per_s);
   plan.usd = usd_of(plan.hours);
-  plan.usd_per_h = score.vm_usd_per_h + 3600 * plan.samples_per_s * score.usd_per_sample;
-  plan.slow_hours = hours_at(speed_within(score, score.slow_samples_per_s, most_usd_per_h));
+  plan.usd_per_h = score.usd_per_h();
+  plan.slow_hours = hours_at(score.slow_samples_per_s);
   plan.slow_usd = usd_of(plan.slow_hours);
   return plan;
 }
@@ -78,7 +87,7 @@ Expected LimitedSearch::expected_of(const Score& score, double most_usd_per_h) c
 SearchResult LimitedSearch::least(Measure measure, const Limits& limits, const Space& space,
                                   Effort effort) const {
   const auto value_of = [&](const Score& score) {
-    const Expected plan = expected_of(score, limits.usd_per_h);
+    const Expected plan = expected_of(at_most(score, limits));
     if (is_over(plan.hours, limits.hours) || is_over(plan.usd, limits.usd)) return kCannotRun;
     if (is_over(plan.slow_hours, limits.risky_hours) || is_over(plan.slow_usd, limits.risky_usd))
       return kCannotRun;
@@ -88,6 +97,7 @@ SearchResult LimitedSearch::least(Measure measure, const Limits& limits, const S
     return measure == Measure::safe_usd ? std::max(plan.usd, plan.slow_usd) : score.vm_usd_per_h;
   };
   Space judged = space;
+  if (limits.usd_per_h > 0) judged.keeps = [&](const Score& score) { return keeps_price(score, limits); };
   if (limits.risky_hours > 0 || limits.risky_usd > 0)
     judged.accepts = [&](const std::vector<int>& counts) {
       const Needs risky = risky_of(counts);
@@ -110,7 +120,7 @@ SearchResult LimitedSearch::best_by(Measure measure, const Limits& limits, const
   SearchResult equals = least(other, equal, space, kQuick);
   if (equals.best.empty()) return found;
   Selection best = std::move(equals.best.front());
-  const Expected plan = expected_of(best.score, limits.usd_per_h);
+  const Expected plan = expected_of(best.score);
   best.value = measure == Measure::hours ? plan.hours : plan.usd;
   std::erase_if(found.best, [&](const Selection& one) { return one.counts == best.counts; });
   if (!found.best.empty() && found.best.front().value <= best.value) found.best.erase(found.best.begin());
@@ -134,12 +144,16 @@ PlannedRun LimitedSearch::planned(const std::vector<int>& counts) const {
                               .wait_s = one.start_s - one.join_s,
                               .join_s = one.join_s,
                               .notice = one.offer.notice_s >= kNotice_s,
+                              .saves = one.offer.notice_s >= space_.checkpoint_s,
                               .spot = one.offer.purchase == market::Purchase::spot,
                               .domain = domain_number(one.offer.failure_domain)});
   }
   if (run.machines.size() > 1) run.round = space_.averaging(peers);
   run.round_factor = kAveragingFactor;
   run.shocks = job_.shocks;
+  const Checkpoints checkpoints = checkpoints_of(space_, counts);
+  run.checkpoint_s = checkpoints.cost.checkpoint_s;
+  run.checkpoint_interval_s = checkpoints.interval_s;
   return run;
 }
 
@@ -159,7 +173,7 @@ LimitedSearch::Needs LimitedSearch::risky_of(const std::vector<int>& counts) con
 }
 
 LimitedSearch::Needs LimitedSearch::needs_of(const std::vector<int>& counts) const {
-  const Expected plan = expected_of(score_of(space_, counts), job_.budget_usd_per_h);
+  const Expected plan = expected_of(score_of(space_, counts));
   const Needs risky = risky_of(counts);
   return {std::max({plan.hours, plan.slow_hours, risky.hours}),
           std::max({plan.usd, plan.slow_usd, risky.usd})};

@@ -15,7 +15,7 @@ namespace tw::plan {
 /// 0: no limit.
 struct Limits {
   double hours = 0, usd = 0;              ///< on average
-  double usd_per_h = 0;                   ///< rounds are slowed down to keep it
+  double usd_per_h = 0;                   ///< of machines, traffic and data
   double risky_hours = 0, risky_usd = 0;  ///< exceeded by no more scenarios than Job::risk allows
 };
 
@@ -29,7 +29,7 @@ Measure measure_of(const Job& job);
 
 struct Expected {
   double samples_per_s = 0;
-  double hours = 0;  ///< infinite: it cannot run within the limit of its price per hour
+  double hours = 0;
   double usd = 0;
   double usd_per_h = 0;
   double slow_hours = 0, slow_usd = 0;  ///< with as bad luck as Job::risk says
@@ -49,7 +49,7 @@ class LimitedSearch {
   /// The market's, with what the job's risk asks for.
   const Space& space() const { return space_; }
 
-  Expected expected_of(const Score& score, double most_usd_per_h) const;
+  Expected expected_of(const Score& score) const;
 
   /// The least of a measure.
   SearchResult least(Measure measure, const Limits& limits, const Space& space, Effort effort) const;

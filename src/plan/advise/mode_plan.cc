@@ -12,6 +12,7 @@
 #include "base/averaging_wait.h"
 #include "base/result.h"
 #include "base/text/number.h"
+#include "base/text/quantity.h"
 
 namespace tw::plan {
 namespace {
@@ -121,10 +122,8 @@ class ModePlanner {
                         const ModeChoice& choice) const {
     const ModePoint& best = choice.best();
     std::vector<std::string> reasons = {reason_of(choice)};
-    if (cheapest_of(choice.points).chosen < choice.chosen)
-      reasons.push_back(
-          "What costs less in convergence is nearly as fast on these machines, but its best plan "
-          "has others, and is worse.");
+    if (const std::size_t other = cheapest_of(choice.points).chosen; other < choice.chosen)
+      reasons.push_back(by_goal_text(choices_[other], planned.plan.chosen));
     if (std::string text = kept_text(peers, best); !text.empty()) reasons.push_back(std::move(text));
     const ModeLoss loss =
         loss_of(best, planned.job, inputs_.workload.model, count_of(peers), planned.job.samples);
@@ -138,6 +137,20 @@ class ModePlanner {
     planned.plan.mode_reasons = std::move(reasons);
     planned.plan.modes = choice.points;
     return planned;
+  }
+
+  /// Why the plan has another choice than one that costs less in convergence, and is nearly as fast on these
+  /// machines.
+  std::string by_goal_text(const ModePoint& other, const Option& chosen) const {
+    const Job job = with_choice(inputs_.job, other);
+    const auto market = inputs_.market_of(job);
+    const auto best = market ? quick_plan(job, market.value()) : std::nullopt;
+    const std::string name =
+        fmt::format("{} in {} is nearly as fast on these machines, but ", other.mode, other.codec);
+    if (!best) return name + "no plan with it keeps the limits.";
+    return name + fmt::format("its best plan is worse: {}, {} h and {} $, to {} h and {} $ here.",
+                              to_string(best->peers), significant(best->hours, 3), significant(best->usd, 4),
+                              significant(chosen.hours, 3), significant(chosen.usd, 4));
   }
 
   /// What JOB or its run file names, where another choice is better on these machines.

@@ -182,6 +182,16 @@ TEST(ModePlan, with_all_open_is_as_good_as_with_any_mode_named) {
   }
 }
 
+TEST(ModePlan, that_the_goal_decided_names_the_best_plan_of_what_costs_less_in_convergence) {
+  const auto planned = rented("", Goal::cheapest);
+  ASSERT_TRUE(planned.ok()) << planned.error().message;
+  const std::string usd = "[0-9.,]+ h and [0-9.,]+ \\$";
+  EXPECT_THAT(planned.value().plan.mode_reasons,
+              Contains(testing::ContainsRegex("is nearly as fast on these machines, but its best plan is "
+                                              "worse: [1-4]x.*, " +
+                                              usd + ", to " + usd + " here")));
+}
+
 TEST(ModePlan, of_another_pattern_has_no_mode) {
   LinkedMachines machines(1000);
   machines.job.pattern = Pattern::ring;

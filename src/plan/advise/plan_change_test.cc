@@ -67,9 +67,9 @@ TEST(PlanFile, errors_name_the_line) {
   EXPECT_EQ(complaint("{site: \"gcp:us\", gpu: T4, purchase: spot, role: boss}"),
             "PLAN.yaml:2: role boss: expected peer or anchor");
   EXPECT_EQ(complaint("{site: \"gcp:us\", gpu: T4, purchase: spot, count: 0}"),
-            "PLAN.yaml:2: count 0: expected a number from 1 to 10000");
+            "PLAN.yaml:2: count 0: expected a whole number from 1 to 10000");
   EXPECT_EQ(complaint("{site: \"gcp:us\", gpu: T4, purchase: spot, count: three}"),
-            "PLAN.yaml:2: count three: expected a number from 1 to 10000");
+            "PLAN.yaml:2: count three: expected a whole number from 1 to 10000");
   EXPECT_EQ(complaint("{site: \"gcp:us\", gpu: T4, purchase: spot, cuont: 3}"),
             "PLAN.yaml:2: cuont: unknown key; did you mean \"count\"?");
   EXPECT_EQ(complaint("{site: \"gcp:us\", gpu: T4, purchase: spot, usd_per_h: nan}"),
@@ -80,6 +80,11 @@ TEST(PlanFile, errors_name_the_line) {
             "PLAN.yaml:2: alternatives: expected a list of machines");
   EXPECT_EQ(complaint("{site: \"gcp:us\", gpu: T4, purchase: spot}\npeeers: 1"),
             "PLAN.yaml:3: peeers: unknown key; did you mean \"peers\"?");
+  EXPECT_EQ(read_plan("PLAN.yaml", "peeers: []\n").error().message,
+            "PLAN.yaml:1: peeers: unknown key; did you mean \"peers\"?");
+  for (const char* other : {"training: {rounds: 4}\nprogram: {command: [a]}\n", "loss: 2\ngoal: cost\n"})
+    EXPECT_EQ(read_plan("run.yaml", other).error().message,
+              "run.yaml: no list of peers; expected a PLAN.yaml as `tw plan JOB.yaml` writes it");
 }
 
 }  // namespace

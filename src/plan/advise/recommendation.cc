@@ -19,6 +19,7 @@
 #include "plan/advise/alternatives.h"
 #include "plan/advise/remedies.h"
 #include "plan/model/checkpoint_interval.h"
+#include "plan/search/all_lost.h"
 
 namespace tw::plan {
 namespace {
@@ -36,14 +37,15 @@ class Recommender {
 
   Result<Recommendation> run() { return job_.goal == Goal::pareto ? front() : best(); }
 
-  double least_of_goal() const {
+  /// Nothing: no plan keeps the limits.
+  std::optional<Selection> least_of_goal() const {
     const Measure measure = job_.goal == Goal::cheapest ? Measure::usd : Measure::hours;
-    const SearchResult found = search_.least(measure, limits_of(job_), space_, kQuick);
-    return found.best.empty() ? std::numeric_limits<double>::infinity() : found.best.front().value;
+    SearchResult found = search_.least(measure, limits_of(job_), space_, kQuick);
+    return found.best.empty() ? std::nullopt : std::optional(std::move(found.best.front()));
   }
 
   Option option_of(const std::string& name, const std::vector<int>& counts) const {
-    const Expected expected = search_.expected_of(score_of(space_, counts), job_.budget_usd_per_h);
+    const Expected expected = search_.expected_of(score_of(space_, counts));
     Option option{.name = name, .peers = groups_of(market_, counts), .counts = counts};
     option.bought = bought_text(counts);
     option.domains = domains_of(counts);
@@ -122,7 +124,7 @@ class Recommender {
   }
 
   double hours_of(const SearchResult& found) const {
-    return search_.expected_of(found.best.front().score, job_.budget_usd_per_h).hours;
+    return search_.expected_of(found.best.front().score).hours;
   }
 
   Result<Recommendation> choose_from(const Limits& limits, Recommendation plan) const {
@@ -197,7 +199,7 @@ class Recommender {
     return found.best.empty() ? std::nullopt : std::optional(found.best.front());
   }
 
-  /// None but that of the price per hour: what costs more cannot run.
+  /// None but that of the price per hour.
   Limits price_alone() const { return {.usd_per_h = job_.budget_usd_per_h}; }
 
   /// Without limits that cannot be met.
@@ -268,7 +270,7 @@ class Recommender {
   void add_front(Recommendation& plan) const {
     const SearchResult most = search_.best_by(Measure::hours, price_alone(), space_, kQuick);
     if (most.best.empty()) return;
-    const double highest = search_.expected_of(most.best.front().score, job_.budget_usd_per_h).usd_per_h;
+    const double highest = search_.expected_of(most.best.front().score).usd_per_h;
     for (int point = 1; point <= kFrontPoints; ++point) {
       const Limits limits{.usd_per_h = highest * point / kFrontPoints};
       const SearchResult found = search_.best_by(Measure::hours, limits, space_, kQuick);
@@ -285,28 +287,19 @@ class Recommender {
   const Space& space_;
 };
 
-constexpr double kCheckpointBytesPerParam = 12;  ///< parameter and two moments
-
-/// Only the loss of all peers at once takes a run back to a checkpoint. Upper bound of its rate: that of a
-/// single machine, the shortest-lived of the plan.
-void add_checkpoints(const MarketSpace& market, double params_m, Recommendation& plan) {
-  double life_h = std::numeric_limits<double>::infinity();
-  double restart_s = 0;
-  for (std::size_t i = 0; i < plan.chosen.counts.size(); ++i) {
-    if (plan.chosen.counts[i] == 0) continue;
-    life_h = std::min(life_h, market.candidates[i].lifetimes.expected_h());
-    restart_s = std::max(restart_s, market.candidates[i].start_s);
-  }
-  plan.checkpoint_s = remote_checkpoint_s(kCheckpointBytesPerParam * params_m);
-  if (std::isinf(life_h)) return;
-  const CheckpointCost cost{plan.checkpoint_s, life_h * 3600, restart_s};
-  plan.checkpoint_interval_s = best_interval_s(cost);
-  plan.young_s = young_interval_s(cost);
-  plan.daly_s = daly_interval_s(cost);
+void add_checkpoints(const MarketSpace& market, Recommendation& plan) {
+  const Checkpoints checkpoints = checkpoints_of(market.space, plan.chosen.counts);
+  plan.checkpoint_s = checkpoints.cost.checkpoint_s;
+  if (checkpoints.interval_s <= 0) return;
+  plan.checkpoint_interval_s = checkpoints.interval_s;
+  plan.all_lost_h = checkpoints.cost.mtbf_s / 3600;
+  plan.checkpoint_share = 1 - 1 / checkpoints.wall_per_work();
+  plan.young_s = young_interval_s(checkpoints.cost);
+  plan.daly_s = daly_interval_s(checkpoints.cost);
 }
 
 void add_assumptions(const MarketSpace& market, std::int64_t now_unix_s, Recommendation& plan) {
-  std::set<std::string> uncharged;
+  std::set<std::string> uncharged, several;
   const bool sends = count_of(plan.chosen.peers) > 1;
   for (std::size_t i = 0; i < plan.chosen.counts.size(); ++i) {
     if (plan.chosen.counts[i] == 0) continue;
@@ -321,14 +314,18 @@ void add_assumptions(const MarketSpace& market, std::int64_t now_unix_s, Recomme
                                            to_string(site_of(one.offer)), significant(one.samples_per_s, 4),
                                            one.speed_source, life_text(one.lifetimes)));
     if (one.free_traffic && sends) uncharged.insert(one.offer.provider);
+    const std::string machine = machine_name(one.offer);
+    if (const std::string text = several_gpus_text(machine, one.measured); !text.empty())
+      several.insert(fmt::format("{}; exclude: [{}] in JOB.yaml keeps such machines out", text, machine));
   }
+  for (const std::string& text : several) plan.assumptions.push_back(text);
   for (const std::string& provider : uncharged) plan.assumptions.push_back(uncharged_text(provider));
   plan.assumptions.push_back(market.data);
   for (const std::string& left_out : market.left_out) plan.assumptions.push_back(left_out);
 }
 
 void complete(const Job& job, const MarketSpace& market, std::int64_t now_unix_s, Recommendation& plan) {
-  add_checkpoints(market, market.params_m, plan);
+  add_checkpoints(market, plan);
   add_assumptions(market, now_unix_s, plan);
   plan.alternatives = alternatives_of(job, market, plan.chosen.counts);
 }
@@ -404,7 +401,14 @@ Recommendation described(const Job& job, const MarketSpace& market, const std::v
 }
 
 double least_of_goal(const Job& job, const MarketSpace& market) {
-  return Recommender(job, market).least_of_goal();
+  const auto best = Recommender(job, market).least_of_goal();
+  return best ? best->value : std::numeric_limits<double>::infinity();
+}
+
+std::optional<Option> quick_plan(const Job& job, const MarketSpace& market) {
+  const Recommender recommender(job, market);
+  const auto best = recommender.least_of_goal();
+  return best ? std::optional(recommender.option_of("quick", best->counts)) : std::nullopt;
 }
 
 Result<Recommendation> recommend(const Job& job, const MarketSpace& market, std::int64_t now_unix_s,

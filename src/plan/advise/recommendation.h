@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,9 @@ struct Recommendation {
   bool exact = false;
   double gap = 0;
   double checkpoint_s = 0;           ///< time to write one
-  double checkpoint_interval_s = 0;  ///< exact optimum
+  double checkpoint_interval_s = 0;  ///< exact optimum; 0: no loss of all peers counts
+  double all_lost_h = 0;             ///< between two losses of all peers at once, on average
+  double checkpoint_share = 0;       ///< of the time, for checkpoints and work done again
   double young_s = 0, daly_s = 0;
   /// By candidate of the chosen plan: its replacements, best first (plan/advise/alternatives.h).
   std::map<std::size_t, std::vector<std::size_t>> alternatives{};
@@ -79,6 +82,9 @@ std::string verdict_on(const Job& job, const Option& other, const Option& chosen
 /// The least USD of a plan within the limits, or its least hours where the goal is not cheapest; infinite
 /// where there is no plan. By a quick search.
 double least_of_goal(const Job& job, const MarketSpace& market);
+
+/// The plan of least_of_goal; nothing where there is none.
+std::optional<Option> quick_plan(const Job& job, const MarketSpace& market);
 
 /// An error names the limit that cannot be met, and the nearest that can. told: of each of its searches.
 /// Where the front has fewer points than Job::front_point, its last one is chosen.

@@ -98,6 +98,41 @@ TEST(Recommendation, without_limits_one_machine_is_cheapest_and_many_are_fastest
   EXPECT_GT(fastest.value().chosen.usd, cheapest.value().chosen.usd);
 }
 
+TEST(Recommendation, one_spot_machine_counts_its_checkpoints_and_the_work_done_again) {
+  Planning planning;
+  planning.job().providers = {"gcp"};
+  planning.job().gpus = {"T4"};
+  planning.job().purchases = {market::Purchase::spot};
+  planning.job().peers_max = 1;
+  const Recommendation plan = planning.plan().value();
+  EXPECT_GT(plan.checkpoint_share, 0.01);
+  EXPECT_THAT(to_text(planning.job(), plan), HasSubstr("All peers are lost at once every "));
+  for (market::Offer& offer : planning.offers()) offer.notice_s = 3600;
+  const Recommendation warned = planning.plan().value();
+  EXPECT_EQ(warned.chosen.counts, plan.chosen.counts);
+  EXPECT_EQ(warned.checkpoint_interval_s, 0) << "the notice is long enough for a checkpoint";
+  EXPECT_NEAR(plan.chosen.samples_per_s / warned.chosen.samples_per_s, 1 - plan.checkpoint_share, 1e-9);
+  EXPECT_GT(plan.chosen.usd, warned.chosen.usd);
+  EXPECT_GT(plan.chosen.hours_spread.p50, warned.chosen.hours_spread.p50);
+  EXPECT_GT(plan.chosen.risky_hours, warned.chosen.risky_hours);
+}
+
+/// Nothing in a run waits to save money.
+TEST(Recommendation, a_plan_keeps_a_price_per_hour_at_its_full_speed) {
+  Planning planning;
+  planning.job().gpus = {"A10"};
+  planning.job().providers = {"lambda"};
+  planning.job().peers_max = 1;
+  const Option free = planning.plan().value().chosen;
+  planning.job().budget_usd_per_h = 1.01 * free.usd_per_h;
+  EXPECT_EQ(planning.plan().value().chosen.samples_per_s, free.samples_per_s);
+  planning.job().budget_usd_per_h = 0.99 * free.usd_per_h;
+  ASSERT_GT(planning.job().budget_usd_per_h, 0.6) << "the machine alone";
+  const auto plan = planning.plan();
+  ASSERT_FALSE(plan.ok()) << plan.value().chosen.samples_per_s;
+  EXPECT_THAT(plan.error().message, HasSubstr("budget_usd_per_h "));
+}
+
 TEST(Recommendation, runners_up_differ_in_gpu_cloud_and_number) {
   Planning planning;
   planning.job().deadline_h = 10;
@@ -288,6 +323,9 @@ TEST(Recommendation, a_machine_of_several_gpus_is_one_peer) {
   EXPECT_EQ(to_string(plan.value().chosen.peers), "2x4xT4@gcp:us-west1");
   EXPECT_THAT(to_plan_file(planning.job(), planning.last_market(), plan.value()),
               HasSubstr("count: 2, role: anchor, site: \"gcp:us-west1\""));
+  EXPECT_THAT(plan.value().assumptions,
+              testing::Contains(HasSubstr("4xT4: one peer, counted as 4 T4; the program has to use all")))
+      << "a plain process uses one";
   planning.job().gpus = {"4xT4"};
   const MarketSpace fours = planning.market().value();
   for (const Candidate& one : fours.candidates) EXPECT_EQ(one.offer.gpus, 4);
@@ -349,7 +387,11 @@ TEST(Recommendation, the_plan_file_lists_machines_and_the_picture_all_options) {
   Recommendation mixed = plan.value();
   mixed.chosen.bought = "owned, spot";
   EXPECT_THAT(next_command(planning.job(), mixed, "PLAN.yaml"),
-              HasSubstr("--on owned=ssh --hosts HOSTS --on skypilot"));
+              HasSubstr("--on owned=ssh --hosts HOSTS --on skypilot --image IMAGE"));
+  mixed.chosen.bought = "spot";
+  EXPECT_THAT(next_command(planning.job(), mixed, "PLAN.yaml"),
+              HasSubstr("--on skypilot --image IMAGE --with join=HOST:PORT"))
+      << "what it would ask for";
 }
 
 TEST(Recommendation, table_and_json_show_the_mode_that_the_job_names) {
@@ -367,6 +409,7 @@ TEST(Recommendation, each_machine_of_the_plan_file_has_a_role_and_offers_that_ma
   Planning planning;
   planning.job().deadline_h = 10;
   planning.job().owned = parse_peers("1xA10@onprem:eu").value();
+  planning.job().purchases = {market::Purchase::spot};
   const auto plan = planning.plan();
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   const MarketSpace& market = planning.last_market();
@@ -501,7 +544,8 @@ TEST(Recommendation, a_machine_that_cannot_hold_the_model_is_left_out_by_name) {
   const MarketSpace market = planning.market().value();
   for (const Candidate& one : market.candidates) EXPECT_EQ(one.offer.gpu, "T4");
   EXPECT_THAT(market.left_out,
-              testing::Contains(HasSubstr("offers left out: M60: 8 GiB of GPU memory, and RXLM needs 9.18")));
+              testing::Contains(
+                  HasSubstr("offers left out: 2xM60, 4xM60, M60: 8 GiB of GPU memory, and RXLM needs 9.18")));
   planning.job().gpus = {"M60"};
   EXPECT_THAT(planning.plan().error().message, HasSubstr("M60: 8 GiB of GPU memory"));
   planning.job().gpus = {};

@@ -112,7 +112,6 @@ class Remedies {
           *plan);
   }
 
-  /// At the price of machines and traffic no round is slowed down.
   void lift_usd_per_h() {
     if (job_.budget_usd_per_h == 0) return;
     Limits limits = limits_;
@@ -174,19 +173,16 @@ class Remedies {
 
   /// Keeps each limit alone, without the other two.
   void lift_together() {
-    Job any_price = job_;
-    any_price.budget_usd_per_h = 0;
-    const LimitedSearch unthrottled(any_price, search_.market());
     const auto alone = [&](Measure measure, const std::string& limit, auto need) {
       if (const Found plan = least(measure, {}, space_))
         ways_.push_back(fmt::format("{}: {} or more could be met", limit, limit_text(need(*plan))));
     };
     if (job_.deadline_h > 0)
       alone(Measure::safe_hours, fmt::format("deadline_h {:g}", job_.deadline_h),
-            [&](const Selection& plan) { return unthrottled.needs_of(plan.counts).hours; });
+            [&](const Selection& plan) { return search_.needs_of(plan.counts).hours; });
     if (job_.budget_usd > 0)
       alone(Measure::safe_usd, fmt::format("budget_usd {:g}", job_.budget_usd),
-            [&](const Selection& plan) { return unthrottled.needs_of(plan.counts).usd; });
+            [&](const Selection& plan) { return search_.needs_of(plan.counts).usd; });
     if (job_.budget_usd_per_h > 0)
       alone(Measure::usd_per_h, fmt::format("budget_usd_per_h {:g}", job_.budget_usd_per_h),
             [](const Selection& plan) { return plan.score.usd_per_h(); });

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/text/quantity.h"
 #include "base/text/text.h"
+#include "market/gpu_name.h"
 #include "plan/search/market_limits.h"
 
 namespace tw::plan {
@@ -526,7 +527,7 @@ std::vector<market::Offer> offers_of(const std::vector<PlannedGroup>& plan, cons
   std::vector<market::Offer> gone;
   for (const PlannedGroup& group : plan) {
     if (std::ranges::any_of(all, [&](const market::Offer& offer) { return matches(group, offer); })) continue;
-    const auto several = several_gpus(group.gpu);
+    const auto several = market::several_gpus(group.gpu);
     market::Offer offer{.provider = group.site.provider,
                         .region = group.site.region,
                         .zone = group.site.zone,

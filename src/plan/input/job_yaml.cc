@@ -181,12 +181,19 @@ const std::string& as_written(const Job& job, const std::string& list, const std
 std::string market_name(const std::string& word) {
   if (const auto purchase = market::parse_purchase(word)) return std::string(to_string(*purchase));
   const std::string gpu = market::gpu_name(word);
-  const auto several = several_gpus(gpu);
+  const auto several = market::several_gpus(gpu);
   if (gpu != word || Gpus::built_in().find(several ? several->gpu : gpu)) return gpu;
   return word.find(':') != std::string::npos ? region_name(word) : provider_name(word);
 }
 
 Result<Job> read_job(const std::string& file, std::string_view text) {
+  TW_TRY(const auto tree, parse_yaml(file, text));
+  for (const char* section : {"training", "program", "checkpoint"})
+    if (tree.find(section) != nullptr)
+      return Error{
+          fmt::format("{}: {} is of a run file; expected a JOB.yaml (docs/planner.md), whose key run "
+                      "names that file",
+                      file, section)};
   TW_TRY(auto fields, YamlFields::read(file, text));
   Job job;
   take_open(fields, job);

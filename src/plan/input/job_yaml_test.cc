@@ -116,6 +116,12 @@ TEST(JobFile, names_are_taken_in_any_spelling_and_shown_as_they_were_written) {
   EXPECT_EQ(as_written(job, "gpus", "T4"), "T4") << "as another list has it";
 }
 
+TEST(JobFile, is_no_run_file) {
+  EXPECT_EQ(job_error("training: {rounds: 4}\nprogram: {command: [a]}\n"),
+            "job.yaml: training is of a run file; expected a JOB.yaml (docs/planner.md), whose key run names "
+            "that file");
+}
+
 TEST(JobFile, two_names_of_one_thing_are_refused) {
   EXPECT_THAT(job_error("quotas: {gcp: 1, google: 2}\n"), HasSubstr("expected one number for gcp"));
   EXPECT_EQ(job_error("deepvm: {scores: {T4: 1, Tesla T4: 2}}\n"),

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text/quantity.h"
+#include "market/gpu_name.h"
 
 namespace tw::plan {
 namespace {
@@ -32,14 +33,14 @@ GpuMemoryNeed gpu_memory_need(const ModelProfile& model) {
 
 double gpu_memory_gib(const std::string& machine, double memory_gib, const Gpus& gpus) {
   if (memory_gib > 0) return memory_gib;
-  const auto several = several_gpus(machine);
+  const auto several = market::several_gpus(machine);
   const auto sheet = gpus.find(several ? several->gpu : machine);
   return sheet ? sheet.value().memory_gib : 0;
 }
 
 Status check_gpu_memory(const ModelProfile& model, const std::string& machine, double memory_gib,
                         const Gpus& gpus) {
-  const auto several = several_gpus(machine);
+  const auto several = market::several_gpus(machine);
   if (was_measured_on(model, machine) || (several && was_measured_on(model, several->gpu))) return Unit{};
   const double has_gib = gpu_memory_gib(machine, memory_gib, gpus);
   const GpuMemoryNeed need = gpu_memory_need(model);

@@ -6,15 +6,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "base/text/csv.h"
-#include "base/text/number.h"
 #include "base/text/quantity.h"
 #include "base/text/text.h"
 #include "market/built_in.h"
+#include "market/gpu_name.h"
 
 namespace tw::plan {
 namespace {
@@ -25,7 +26,6 @@ constexpr double kAccumulationPasses = 5.6;
 /// VM and 80.8 for one: 1.56 times less than the sum. There gradients were summed after each batch, not each
 /// round.
 constexpr double kSeveralFactor = 1.56;
-constexpr int kMostGpus = 64;
 constexpr double kAloneFactor = 1.08;
 /// GPUs that ran the same model differ from scaling by FLOPS by up to this factor.
 constexpr double kFlopsFactor = 2;
@@ -122,12 +122,13 @@ double accumulating_speed(const ModelProfile& model, double alone_samples_per_s,
   return model.microbatch / (model.microbatch / alone_samples_per_s + passes_s);
 }
 
-std::optional<SeveralGpus> several_gpus(const std::string& name) {
-  const std::size_t x = name.find('x');
-  if (x == std::string::npos || x + 1 == name.size()) return std::nullopt;
-  const auto count = parse_number<int>(std::string_view(name).substr(0, x));
-  if (!count || *count < 2 || *count > kMostGpus) return std::nullopt;
-  return SeveralGpus{*count, name.substr(x + 1)};
+std::string several_gpus_text(const std::string& machine, bool measured) {
+  const auto several = market::several_gpus(machine);
+  if (!several || measured) return "";
+  return fmt::format(
+      "{}: one peer, counted as {} {}; the program has to use all of them (torchrun and group=, "
+      "docs/python.md), for a plain process uses one",
+      machine, several->count, several->gpu);
 }
 
 double flops_of_sample(const ModelProfile& model) { return 6 * model.params_m * 1e6 * model.sequence; }
@@ -137,7 +138,7 @@ namespace {
 /// No GPU computes more than its data sheet says: a faster one has another model or another sequence.
 Status check_flops(const ModelProfile& model, const std::string& machine, const Speed& speed,
                    const Gpus& gpus) {
-  const auto several = several_gpus(machine);
+  const auto several = market::several_gpus(machine);
   const auto sheet = gpus.find(several ? several->gpu : machine);
   if (!sheet) return Unit{};
   const double peak = sheet.value().tensor_tflops * (several ? several->count : 1);
@@ -155,7 +156,7 @@ Result<Speed> believed_speed(const ModelProfile& model, const std::string& gpu, 
     const MeasuredSpeed& speed = found->second;
     return Speed{within_factor(speed.samples_per_s, speed.factor), speed.source, true};
   }
-  const auto several = several_gpus(gpu);
+  const auto several = market::several_gpus(gpu);
   if (several && model.alone.find(gpu) == model.alone.end()) {
     const auto one = speed_of(model, several->gpu, gpus);
     if (!one) return one.error();

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,14 +62,8 @@ struct Speed {
   bool measured = false;
 };
 
-/// "4xT4": a machine with several GPUs that is one peer.
-struct SeveralGpus {
-  int count = 0;
-  std::string gpu;
-};
-
-/// Nothing unless the name begins with a number of at least 2 and an x.
-std::optional<SeveralGpus> several_gpus(const std::string& name);
+/// What a machine with several GPUs asks of the program, unless it was measured with it; else empty.
+std::string several_gpus_text(const std::string& machine, bool measured);
 
 /// FLOPS to train a sample of a model of text: 6 a parameter and token (Kaplan et al. 2020); 0: not known.
 double flops_of_sample(const ModelProfile& model);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "market/gpu_name.h"
+
 namespace tw::plan {
 namespace {
 
@@ -45,8 +47,12 @@ TEST(Speed, of_a_machine_with_several_gpus_is_their_sum_with_a_wider_range) {
   EXPECT_NEAR(four.samples_per_s.value, 4 * one.samples_per_s.value, 1e-9);
   EXPECT_LT(four.samples_per_s.low, 3 * one.samples_per_s.low);
   EXPECT_FALSE(speed_of(model(), "4xT5", Gpus::built_in()).ok());
-  EXPECT_FALSE(several_gpus("DGX2-8xV100"));
-  EXPECT_FALSE(several_gpus("1xT4"));
+  EXPECT_FALSE(market::several_gpus("DGX2-8xV100"));
+  EXPECT_FALSE(market::several_gpus("1xT4"));
+  EXPECT_EQ(several_gpus_text("4xT4", false),
+            "4xT4: one peer, counted as 4 T4; the program has to use all of them (torchrun and group=, "
+            "docs/python.md), for a plain process uses one");
+  EXPECT_EQ(several_gpus_text("4xT4", true) + several_gpus_text("T4", false), "");
 }
 
 TEST(Speed, that_nobody_measured_says_what_is_assumed_and_which_command_measures_it) {

@@ -63,6 +63,9 @@ Result<Speeds> speeds_of(const Workload& workload, const std::vector<PeerGroup>&
     speeds.all.value += speeds.by_group.back();
     errors[group.gpu] += speeds.by_group.back() * std::log(each.high / each.value);
     if (speed.measured) continue;
+    const std::string several = several_gpus_text(group.gpu, speed.measured);
+    if (!several.empty() && std::ranges::count(speeds.assumptions, several) == 0)
+      speeds.assumptions.push_back(several);
     speeds.assumptions.push_back(fmt::format("{} on {}: {} samples/s, {}", model.name, group.gpu,
                                              significant(each.value, 4), speed.source));
   }
@@ -196,6 +199,9 @@ ReadRate read_rate(const ModelProfile& model, const PeerGroup& peer, double samp
           .peer = fmt::format("{}@{}", peer.gpu, to_string(peer.site))};
 }
 
-double speed_up(double granularity, double times) { return (1 + granularity) / (1 + granularity / times); }
+double speed_up(double granularity, double times, bool hidden) {
+  const auto round = [&](double calc) { return hidden ? std::max(1.0, calc) : 1 + calc; };
+  return round(granularity) / round(granularity / times);
+}
 
 }  // namespace tw::plan

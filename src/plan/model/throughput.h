@@ -102,7 +102,8 @@ double card_samples_per_s(const Workload& workload, const market::NetworkProfile
 ReadRate read_rate(const ModelProfile& model, const PeerGroup& peer, double samples_per_s,
                    double card_samples_per_s);
 
-/// What k times the peers make of a run of granularity g at best (Erben et al. 2024, section 3).
-double speed_up(double granularity, double times);
+/// What k times the peers make of a run of granularity g at best (Erben et al. 2024, section 3). hidden:
+/// averaging goes on beside calculating.
+double speed_up(double granularity, double times, bool hidden = false);
 
 }  // namespace tw::plan

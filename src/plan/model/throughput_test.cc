@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace tw::plan {
@@ -20,6 +21,13 @@ Prediction prediction(const std::string& peers, const Workload& w) {
 TEST(Granularity, tells_what_more_peers_bring) {
   EXPECT_NEAR(speed_up(1, 2), 1.333, 5e-4);
   EXPECT_NEAR(speed_up(10, 2), 1.833, 5e-4);
+  EXPECT_EQ(speed_up(0.6, 2, true), 1) << "averaging is the limit";
+  EXPECT_NEAR(speed_up(1.5, 2, true), 1.5, 1e-9);
+}
+
+TEST(Prediction, of_machines_with_several_gpus_says_once_what_they_ask_of_the_program) {
+  const Prediction p = prediction("1x4xT4@gc:us;1x4xT4@gc:eu", workload(Pattern::tradewind));
+  EXPECT_EQ(std::ranges::count(p.assumptions, several_gpus_text("4xT4", false)), 1);
 }
 
 TEST(Prediction, of_a_peer_alone_has_no_averaging) {

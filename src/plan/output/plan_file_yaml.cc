@@ -37,9 +37,11 @@ class PlanReader {
 
   Result<PlanFile> read(const Tree& plan) const {
     const Tree* peers = plan.find("peers");
-    if (plan.is_map()) TW_TRY(check_keys(plan, kPlanKeys, kFormerPlanKeys));
+    if (plan.is_map() && (peers != nullptr || has_misspelt_peers(plan)))
+      TW_TRY(check_keys(plan, kPlanKeys, kFormerPlanKeys));
     if (!plan.is_map() || peers == nullptr || !peers->is_list() || peers->items.empty())
-      return Error{fmt::format("{}: no list of peers; expected a PLAN.yaml as `tw plan` writes it", file_)};
+      return Error{
+          fmt::format("{}: no list of peers; expected a PLAN.yaml as `tw plan JOB.yaml` writes it", file_)};
     PlanFile read;
     TW_TRY(read.run, word_in(plan, "run"));
     TW_TRY(read.job, word_in(plan, "job"));
@@ -58,7 +60,8 @@ class PlanReader {
     if (!count.empty()) {
       const auto number = number_in<int>(count, {1, kMostInGroup});
       if (!number)
-        return wrong(node, fmt::format("count {}: expected a number from 1 to {}", count, kMostInGroup));
+        return wrong(node,
+                     fmt::format("count {}: expected a whole number from 1 to {}", count, kMostInGroup));
       group.count = *number;
     }
     TW_TRY(const auto role, word_in(node, "role"));
@@ -89,7 +92,7 @@ class PlanReader {
     machine.site = known.value();
     TW_TRY(const auto purchase, word_in(node, "purchase"));
     const auto bought = market::parse_purchase(purchase);
-    if (!bought) return wrong(node, "purchase: expected spot, on-demand or owned");
+    if (!bought) return wrong(node, fmt::format("purchase {}: expected spot, on-demand or owned", purchase));
     machine.purchase = *bought;
     machine.anchor = *bought != market::Purchase::spot;
     TW_TRY(const auto price, word_in(node, "usd_per_h"));
@@ -119,6 +122,13 @@ class PlanReader {
     if (value == nullptr || value->kind == Tree::Kind::nothing) return std::string();
     if (!value->is_word()) return wrong(*value, fmt::format("{}: expected one value", key));
     return value->word;
+  }
+
+  /// A run or job file has nothing like it.
+  static bool has_misspelt_peers(const Tree& plan) {
+    constexpr std::string_view kPeers[] = {"peers"};
+    return std::ranges::any_of(plan.items,
+                               [&](const Tree& item) { return !did_you_mean(item.key, kPeers).empty(); });
   }
 
   /// Each key is known and given once. former: keys that nobody needs to know of.

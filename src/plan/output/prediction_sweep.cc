@@ -75,7 +75,7 @@ std::vector<std::string> answers_of(const Workload& workload, const std::vector<
   const SweepPoint& last = points.back();
   std::vector<std::string> answers{
       paying_answer(fleets),
-      granularity_answer(last.prediction.granularity.value, workload.target_batch_size)};
+      granularity_answer(last.prediction.granularity.value, workload.target_batch_size, workload.delayed)};
   if (last.cost.total_usd_per_h)
     answers.push_back(traffic_answer(last.cost.egress_usd_per_h.value, last.cost.total_usd_per_h->value,
                                      workload.target_batch_size));

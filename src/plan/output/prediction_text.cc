@@ -60,7 +60,7 @@ std::string to_text(const Workload& workload, const std::vector<PeerGroup>& peer
   text += fmt::format("{:<22}{}\n", "limit", p.limit);
   if (std::isfinite(p.granularity.value))
     text += fmt::format("{:<22}{:.2f} times as fast at best\n", "twice the peers",
-                        speed_up(p.granularity.value, 2));
+                        speed_up(p.granularity.value, 2, workload.delayed));
   for (const std::string& assumption : p.assumptions) text += "assumed: " + assumption + "\n";
   for (const std::string& machine : cost.unpriced) text += "price: " + machine + "\n";
   for (const std::string& assumption : cost.assumptions) text += "price: " + assumption + "\n";

@@ -73,6 +73,8 @@ std::string to_json(const Job& job, const Recommendation& plan, const std::strin
                   {"checkpoint",
                    {{"write_s", plan.checkpoint_s},
                     {"interval_s", plan.checkpoint_interval_s},
+                    {"all_lost_h", plan.all_lost_h},
+                    {"share", plan.checkpoint_share},
                     {"young_s", plan.young_s},
                     {"daly_s", plan.daly_s}}},
                   {"assumptions", plan.assumptions}};

@@ -75,13 +75,18 @@ std::string mode_lines(const Job& job, const Recommendation& plan) {
   return text;
 }
 
-std::string checkpoint_lines(const Recommendation& plan) {
-  if (plan.checkpoint_interval_s == 0) return "Checkpoints: no machine of this plan is taken.\n";
+std::string checkpoint_lines(const Job& job, const Recommendation& plan) {
+  if (plan.checkpoint_interval_s == 0)
+    return "No loss of all peers without notice is expected: checkpoints are counted as free.\n";
+  const double working_samples_per_s = plan.chosen.samples_per_s / (1 - plan.checkpoint_share);
+  const double rounds = plan.checkpoint_interval_s * working_samples_per_s / job.target_batch_size;
   return fmt::format(
-      "A checkpoint of {} s every {} s (exact; Young {} s, Daly {} s), should all peers be lost "
-      "at once\n",
+      "All peers are lost at once every {} h on average: checkpoints and work done again take {} % of the "
+      "time\n  (a checkpoint of {} s every {} s: exact; Young {} s, Daly {} s). That needs checkpoint.every: "
+      "{:.0f}\n  in the run file, and a checkpoint.folder that outlives the machines\n",
+      significant(plan.all_lost_h, 3), significant(100 * plan.checkpoint_share, 2),
       significant(plan.checkpoint_s, 3), significant(plan.checkpoint_interval_s, 4),
-      significant(plan.young_s, 4), significant(plan.daly_s, 4));
+      significant(plan.young_s, 4), significant(plan.daly_s, 4), std::max(1.0, rounds));
 }
 
 std::string read_lines_of(const Recommendation& plan) {
@@ -168,7 +173,7 @@ std::string to_text(const Job& job, const Recommendation& plan) {
       std::ranges::any_of(plan.front, estimated))
     text += "~ the speed of a machine is an estimate; tw profile measures it\n";
   text += "\n" + answer_lines(job, plan) + choice_line(job, plan) + mode_lines(job, plan) +
-          search_line(job, plan) + spread_lines(job, plan.chosen) + checkpoint_lines(plan) +
+          search_line(job, plan) + spread_lines(job, plan.chosen) + checkpoint_lines(job, plan) +
           read_lines_of(plan) + "\nAssumptions\n";
   for (const std::string& assumption : plan.assumptions) text += "  " + assumption + "\n";
   return text;
@@ -179,8 +184,8 @@ std::string next_command(const Job& job, const Recommendation& plan, const std::
   const bool rented = plan.chosen.bought.find(to_string(market::Purchase::owned)) == std::string::npos;
   return fmt::format("tw up {}{} --on {}", plan_file, job.run.empty() ? " --run-file RUN.yaml" : "",
                      own      ? "ssh --hosts HOSTS"
-                     : rented ? "skypilot"
-                              : "owned=ssh --hosts HOSTS --on skypilot");
+                     : rented ? "skypilot --image IMAGE --with join=HOST:PORT"
+                              : "owned=ssh --hosts HOSTS --on skypilot --image IMAGE");
 }
 
 std::string to_plan_file(const Job& job, const MarketSpace& market, const Recommendation& plan) {

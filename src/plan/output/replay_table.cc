@@ -20,6 +20,13 @@ double mean_of(const Percents& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+/// As much as the optimum is 0, not -0.0 by rounding.
+double per_cent_over(double usd, double least) {
+  constexpr double kRounding = 1e-6;
+  const double over = 100 * (usd / least - 1);
+  return std::abs(over) < kRounding ? 0 : over;
+}
+
 OverOptimum over_of(Percents percents, double mean) {
   std::ranges::sort(percents);
   const auto quantile = [&](double share) {
@@ -68,7 +75,7 @@ class Replays {
         usd[p] = start(job, zones, from_s, *policies[p], row.policies[p]);
       const double least = least_usd_in_hindsight(job, zones, from_s);
       row.least_usd += least;
-      for (std::size_t p = 0; p < count(); ++p) over[p].push_back(100 * (usd[p] / least - 1));
+      for (std::size_t p = 0; p < count(); ++p) over[p].push_back(per_cent_over(usd[p], least));
     }
     finish(row, over);
     table_.rows.push_back(std::move(row));

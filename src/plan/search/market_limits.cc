@@ -15,6 +15,7 @@
 #include "base/text/fields.h"
 #include "base/text/text.h"
 #include "market/catalog.h"
+#include "market/gpu_name.h"
 #include "plan/model/gpu_memory.h"
 
 namespace tw::plan {
@@ -103,7 +104,7 @@ std::string some_of(const NameSet& names) {
 std::vector<Offer> all_offers(const Job& job, const std::vector<Offer>& offers) {
   std::vector<Offer> all = offers;
   for (const PeerGroup& group : job.owned) {
-    const auto several = several_gpus(group.gpu);
+    const auto several = market::several_gpus(group.gpu);
     all.push_back({.provider = group.site.provider,
                    .region = group.site.region,
                    .zone = group.site.zone,
@@ -240,7 +241,7 @@ KnownNames known_names(const std::vector<Offer>& offers, Names (*names_of)(const
 
 /// "K80" or "4xK80", though nobody may offer it.
 bool is_gpu(const Gpus& gpus, const std::string& name) {
-  const auto several = several_gpus(name);
+  const auto several = market::several_gpus(name);
   return gpus.find(several ? several->gpu : name).ok();
 }
 

@@ -2,6 +2,7 @@
 #include "plan/search/market_space.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +10,12 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <tuple>
 
 #include "base/check.h"
 #include "base/result.h"
+#include "plan/model/checkpoint_interval.h"
 #include "plan/search/market_limits.h"
 #include "plan/search/site_rounds.h"
 
@@ -65,6 +68,7 @@ Candidate candidate_of(const MarketInputs& inputs, const Offer& offer, const Spe
     one.lifetimes = learned(one.lifetimes, inputs.seen);
   const double life_s = mean_life_h(one.lifetimes, offer, inputs.job.shocks) * 3600;
   if (std::isinf(life_s)) return one;
+  one.taken_per_h = 3600 / life_s;
   one.working_share = std::max(0.0, life_s - kJoin_s) / (life_s + one.start_s - kJoin_s);
   one.paid_share = life_s / (life_s + one.start_s - kJoin_s);
   return one;
@@ -100,6 +104,73 @@ std::vector<PeerGroup> peer_of_each_site(const MarketSpace& market) {
   return peers;
 }
 
+/// Offers that fit but for one reason, with the names of machines for which it holds.
+class LeftOut {
+ public:
+  void add(const Offer& offer, std::string reason) {
+    for (const std::string& name : {machine_name(offer), offer.gpu}) {
+      if (name.empty() || !reason.starts_with(name + ": ")) continue;
+      reason.erase(0, name.size() + 2);
+      const std::string option = "--name " + name + " ";
+      if (const auto at = reason.find(option); at != std::string::npos)
+        reason.replace(at, option.size(), "--name GPU ");
+      groups_[reason].machines.insert(machine_name(offer));
+      break;
+    }
+    ++groups_[reason].offers;
+  }
+
+  /// "3 offers left out: 2xM60, M60: 8 GiB of GPU memory".
+  std::vector<std::string> notes() const {
+    constexpr std::size_t kMostNamed = 12;
+    std::vector<std::string> notes;
+    for (const auto& [reason, group] : groups_) {
+      std::vector<std::string> names(group.machines.begin(), group.machines.end());
+      const std::size_t more = names.size() - std::min(names.size(), kMostNamed);
+      names.resize(names.size() - more);
+      std::string whose =
+          fmt::format("{}{}", fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+      if (!whose.empty()) whose += ": ";
+      notes.push_back(fmt::format("{} offer{} left out: {}{}", group.offers, group.offers == 1 ? "" : "s",
+                                  whose, reason));
+    }
+    return notes;
+  }
+
+ private:
+  struct Group {
+    int offers = 0;
+    std::set<std::string> machines;
+  };
+
+  std::map<std::string, Group> groups_;  ///< by reason
+};
+
+template <class Value>
+int place_of(std::vector<Value>& values, const Value& value) {
+  const auto found = std::find(values.begin(), values.end(), value);
+  if (found != values.end()) return static_cast<int>(found - values.begin());
+  values.push_back(value);
+  return static_cast<int>(values.size() - 1);
+}
+
+void add_choices(const MarketInputs& inputs, MarketSpace& market) {
+  std::vector<std::string> domains;
+  for (const Candidate& one : market.candidates) {
+    Choice choice{.site = static_cast<std::size_t>(place_of(market.sites, one.site)),
+                  .samples_per_s = one.samples_per_s * one.working_share,
+                  .usd_per_h = one.usd_per_h * one.paid_share,
+                  .most = one.samples_per_s > 0 ? most_of(inputs.job, one.offer) : 0,
+                  .domain = place_of(domains, one.offer.failure_domain),
+                  .away = 1 - one.working_share};
+    if (one.offer.notice_s < market.space.checkpoint_s) {
+      choice.lost_per_h = one.taken_per_h;
+      choice.struck = one.offer.purchase == market::Purchase::spot ? inputs.job.shocks.share : 0;
+    }
+    market.space.choices.push_back(choice);
+  }
+}
+
 void add_quotas(const MarketInputs& inputs, MarketSpace& market) {
   for (const auto& [written, most] : inputs.job.quotas) {
     const std::string name = quota_name(written, inputs.offers);
@@ -119,14 +190,6 @@ void price_reads(const MarketInputs& inputs, MarketSpace& market) {
     market.space.choices[i].usd_per_sample = usd[i] - market.space.usd_per_sample;
 }
 
-template <class Value>
-int place_of(std::vector<Value>& values, const Value& value) {
-  const auto found = std::find(values.begin(), values.end(), value);
-  if (found != values.end()) return static_cast<int>(found - values.begin());
-  values.push_back(value);
-  return static_cast<int>(values.size() - 1);
-}
-
 bool lives_as_long(const market::LifetimeLaw& law, const market::LifetimeLaw& other) {
   constexpr int kHours = 48;  // beyond the measured tables; then the means decide
   for (int hours = 1; hours <= kHours; ++hours)
@@ -144,8 +207,8 @@ bool serves_as_well(const Candidate& one, const Candidate& twin) {
 std::vector<Candidate> without_dearer_twins(std::vector<Candidate> all) {
   std::stable_sort(all.begin(), all.end(),
                    [](const Candidate& a, const Candidate& b) { return a.usd_per_h < b.usd_per_h; });
-  using Kind = std::tuple<market::Site, std::string, market::Purchase, std::string, std::string>;
-  std::map<Kind, std::vector<std::size_t>> twins;  // places in `kept`
+  using TwinKey = std::tuple<market::Site, std::string, market::Purchase, std::string, std::string>;
+  std::map<TwinKey, std::vector<std::size_t>> twins;  // places in `kept`
   std::vector<Candidate> kept;
   for (Candidate& one : all) {
     std::vector<std::size_t>& cheaper = twins[{one.site, machine_name(one.offer), one.offer.purchase,
@@ -169,36 +232,31 @@ std::string machine_name(const Offer& offer) {
 Result<MarketSpace> market_space(const MarketInputs& inputs) {
   TW_TRY(check_names(inputs));
   MarketSpace market;
-  std::map<std::string, int> left_out;
+  LeftOut left_out;
   std::vector<Candidate> all;
   for (const Offer& offer : all_offers(inputs.job, inputs.offers)) {
     const std::string reason = unfit(inputs.job, offer);
     const auto speed = reason.empty() ? speed_on(inputs, offer) : Result<Speed>(Error{reason});
     if (speed) all.push_back(candidate_of(inputs, offer, speed.value()));
-    if (!speed) ++left_out[speed.error().message];
+    if (!speed) left_out.add(offer, speed.error().message);
   }
   if (all.empty()) return no_offer(inputs);
-  for (const auto& [reason, count] : left_out)
-    market.left_out.push_back(fmt::format("{} offer{} left out: {}", count, count == 1 ? "" : "s", reason));
+  market.left_out = left_out.notes();
   for (std::string& note : names_without_offers(inputs)) market.left_out.push_back(std::move(note));
 
   market.candidates = without_dearer_twins(std::move(all));
   if (inputs.idle_anchors)
     for (Candidate& one : idle_anchors(inputs, market.candidates))
       market.candidates.push_back(std::move(one));
-  std::vector<std::string> domains;
-  for (const Candidate& one : market.candidates)
-    market.space.choices.push_back({.site = static_cast<std::size_t>(place_of(market.sites, one.site)),
-                                    .samples_per_s = one.samples_per_s * one.working_share,
-                                    .usd_per_h = one.usd_per_h * one.paid_share,
-                                    .most = one.samples_per_s > 0 ? most_of(inputs.job, one.offer) : 0,
-                                    .domain = place_of(domains, one.offer.failure_domain)});
-  market.params_m = inputs.workload.model.params_m;
   const double state_mb = inputs.workload.model.state_mb;
+  market.params_m = inputs.workload.model.params_m;
   market.state_gb = (state_mb > 0 ? state_mb : kStateBytes * market.params_m) / 1e3;
   market.tariffs = &inputs.tariffs;
   market.tensors = inputs.workload.model.tensors;
   Space& space = market.space;
+  space.checkpoint_s = remote_checkpoint_s(1e3 * market.state_gb);
+  space.shocks_per_h = inputs.job.shocks.per_day / 24;
+  add_choices(inputs, market);
   space.sites = market.sites.size();
   space.most_peers = inputs.job.peers_max;
   space.least_domains = inputs.job.domains_min;

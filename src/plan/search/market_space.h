@@ -29,6 +29,7 @@ struct Candidate {
   market::LifetimeLaw lifetimes;
   double start_s = 0;         ///< from the request until it contributes
   double join_s = 0;          ///< part of start_s after it runs
+  double taken_per_h = 0;     ///< while it runs, shocks included
   bool free_traffic = false;  ///< counted so, for nobody knows the tariff
   double working_share = 1;   ///< of all time, replacements included
   double paid_share = 1;

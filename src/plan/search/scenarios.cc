@@ -65,8 +65,7 @@ class Scenario {
         break;
       }
       events_.pop();
-      done_ += samples_per_s() * (event.at_s - now_s_);
-      now_s_ = event.at_s;
+      work_until(event.at_s);
       take(event);
     }
     for (std::size_t m = 0; m < paid_from_s_.size(); ++m) pay(m);
@@ -79,6 +78,17 @@ class Scenario {
   int losses() const { return losses_; }
 
  private:
+  void work_until(double at_s) {
+    const double pace = samples_per_s();
+    done_ += pace * (at_s - now_s_);
+    if (live_ > 0) worked_s_ += working_share() * (at_s - now_s_);
+    now_s_ = at_s;
+    const double interval_s = run_.checkpoint_interval_s;
+    if (interval_s <= 0 || worked_s_ < interval_s) return;
+    worked_s_ = std::fmod(worked_s_, interval_s);
+    saved_ = done_ - pace / working_share() * worked_s_;
+  }
+
   void take(const Event& event) {
     if (event.kind == Event::Kind::shock) return strike(event.machine);
     if (event.life != lives_[event.machine]) return;
@@ -118,18 +128,30 @@ class Scenario {
 
   void lose(std::size_t m) {
     const PlannedMachine& machine = run_.machines[m];
-    if (!machine.notice) {
-      // On average, half of its work for a round.
-      const double lost = speeds_[m] * round_s() / 2;
-      done_ -= lost;
-      again_ += lost;
-    }
+    const bool goes_back = live_ == 1 && run_.checkpoint_interval_s > 0;
+    if (goes_back)
+      begin_again(machine.saves);
+    else if (!machine.notice)
+      do_again(speeds_[m] * round_s() / 2);  // on average, half of its work for a round
     pay(m);
     speed_ = std::max(0.0, speed_ - speeds_[m]);
     --live_;
     ++losses_;
     ++lives_[m];
     request(m, now_s_);
+  }
+
+  /// No peer has the state any more.
+  void begin_again(bool saves) {
+    if (!saves) do_again(done_ - saved_);
+    saved_ = done_;
+    worked_s_ = 0;
+  }
+
+  void do_again(double samples) {
+    done_ -= samples;
+    again_ += samples;
+    saved_ = std::min(saved_, done_);
   }
 
   void pay(std::size_t m) {
@@ -145,7 +167,15 @@ class Scenario {
     return live_ > 1 ? std::max(calc_s, run_.round.calc_s) + averaging_s_ : calc_s;
   }
 
-  double samples_per_s() const { return live_ == 0 ? 0 : run_.samples_per_round / round_s(); }
+  /// The rest of the time checkpoints are written.
+  double working_share() const {
+    const double interval_s = run_.checkpoint_interval_s;
+    return interval_s > 0 ? interval_s / (interval_s + run_.checkpoint_s) : 1;
+  }
+
+  double samples_per_s() const {
+    return live_ == 0 ? 0 : working_share() * run_.samples_per_round / round_s();
+  }
 
   double traffic_usd() const { return (run_.samples + again_) / run_.samples_per_round * run_.round.usd; }
 
@@ -160,7 +190,9 @@ class Scenario {
   std::vector<Prng> shock_luck_;
   double now_s_ = 0;
   double done_ = 0;
-  double again_ = 0;  ///< samples that were lost and trained again
+  double again_ = 0;     ///< samples that were lost and trained again
+  double saved_ = 0;     ///< samples in the last checkpoint
+  double worked_s_ = 0;  ///< since then
   double speed_ = 0;
   double usd_ = 0;
   int live_ = 0;

@@ -19,6 +19,7 @@ struct PlannedMachine {
   double wait_s = 0;    ///< from the request until it runs and is paid
   double join_s = 0;    ///< from then until it works
   bool notice = false;  ///< long enough to hand over its sums
+  bool saves = false;   ///< its notice is long enough for a checkpoint
   bool spot = false;    ///< shocks of its failure domain hit it
   int domain = 0;
 };
@@ -30,7 +31,9 @@ struct PlannedRun {
   Averaging round;          ///< with all machines; with fewer it is assumed to take as long
   double round_factor = 1;  ///< of the 80 % range of its time
   double usd_per_sample = 0;
-  market::ZoneShocks shocks;  ///< of each failure domain
+  market::ZoneShocks shocks;         ///< of each failure domain
+  double checkpoint_s = 0;           ///< time to write one
+  double checkpoint_interval_s = 0;  ///< work between two; 0: the loss of all peers at once costs none
 };
 
 struct Spread {

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
+#include "plan/model/checkpoint_interval.h"
+
 namespace tw::plan {
 namespace {
 
@@ -50,6 +54,29 @@ TEST(Scenarios, a_notice_saves_what_was_done) {
   const double without = spread_of(play_scenarios(run).hours).p50;
   for (PlannedMachine& machine : run.machines) machine.notice = true;
   EXPECT_LT(spread_of(play_scenarios(run).hours).p50, without);
+}
+
+/// One machine that lives an hour trains 4 hours of work: it takes as long as Daly's formula says.
+TEST(Scenarios, the_last_machine_takes_the_work_since_the_checkpoint_with_it) {
+  PlannedRun run = run_of(1, market::lifetimes_named("exponential:1").value());
+  run.machines[0].join_s = run.machines[0].wait_s = 0;
+  const double without_h = spread_of(play_scenarios(run, 1000).hours).p50;
+  EXPECT_NEAR(without_h, 4, 0.02);
+  run.checkpoint_s = 100;
+  run.checkpoint_interval_s = 800;
+  const std::vector<double> hours = play_scenarios(run, 1000).hours;
+  const double mean_h = std::accumulate(hours.begin(), hours.end(), 0.0) / 1000;
+  EXPECT_NEAR(mean_h, 4 * expected_wall_per_work({.checkpoint_s = 100, .mtbf_s = 3600}, 800), 0.2);
+  run.machines[0].saves = true;
+  EXPECT_NEAR(spread_of(play_scenarios(run, 1000).hours).p90, 4 * 900.0 / 800, 1e-6) << "it saves the state";
+}
+
+TEST(Scenarios, a_machine_that_stays_keeps_the_work_of_those_that_go) {
+  PlannedRun run = run_of(2, market::lifetimes_named("exponential:0.5").value());
+  run.machines[0].lifetimes = market::never_taken();
+  const Outcomes without = play_scenarios(run);
+  run.checkpoint_interval_s = 1e5;  // none is written
+  EXPECT_EQ(play_scenarios(run).hours, without.hours);
 }
 
 TEST(Scenarios, predicted_speeds_err_within_their_range_in_80_percent) {

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "plan/search/all_lost.h"
 #include "plan/search/search_machines.h"
 #include "plan/search/search_relaxation.h"
 
@@ -530,8 +531,15 @@ Score score_of(const Space& space, const std::vector<int>& counts) {
     peers[space.choices[choice].site] += counts[choice];
   const int all = std::accumulate(peers.begin(), peers.end(), 0);
   Score score = score_of(space, sums_of(space, counts), all > 1 ? space.averaging(peers) : Averaging{});
-  score.usd_per_sample += dearer_reads_usd(space, counts);
+  settle(space, counts, score);
   return score;
+}
+
+void settle(const Space& space, const std::vector<int>& counts, Score& score) {
+  score.usd_per_sample += dearer_reads_usd(space, counts);
+  const double slower = checkpoints_of(space, counts).wall_per_work();
+  score.samples_per_s /= slower;
+  score.slow_samples_per_s /= slower;
 }
 
 double dearer_reads_usd(const Space& space, const std::vector<int>& counts) {

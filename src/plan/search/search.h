@@ -26,6 +26,9 @@ struct Choice {
   std::vector<int> quotas{};      ///< of Space::quotas
   double quota_use = 1;           ///< of a peer
   int domain = 0;                 ///< failure domain, from 0
+  double lost_per_h = 0;          ///< taken without a notice long enough for a checkpoint
+  double away = 0;                ///< share of the time without the state: waited for, or joining
+  double struck = 0;              ///< chance that a shock of its domain takes it, without such a notice
 };
 
 /// Communication time and cost of one round.
@@ -44,25 +47,6 @@ struct PartialPlan {
   int apart = 0;      ///< at least this many of the others are at that many sites without peers so far
 };
 
-struct Space {
-  std::vector<Choice> choices;
-  std::size_t sites = 0;
-  std::size_t most_sites = 0;  ///< 0: any number
-  int most_peers = 0;
-  std::vector<double> quotas;  ///< limits that choices share
-  int least_domains = 1;
-  double samples_per_round = 0;
-  bool delayed = false;       ///< a round is averaged while the next is calculated
-  double slow_averaging = 1;  ///< with that bad luck it takes so many times as long
-  double usd_per_sample = 0;  ///< of reading data, where that costs least
-  std::function<Averaging(const std::vector<int>& peers_by_site)> averaging;
-  /// Lower bound for every completion of the plan; a tighter one makes the search quicker. If peers are to be
-  /// added, some site is open.
-  std::function<Averaging(const PartialPlan& plan)> least;
-  /// Whether the plan may be taken, asked of each that has a smaller value than all before; empty: any may.
-  std::function<bool(const std::vector<int>& counts)> accepts;
-};
-
 /// Machines together.
 struct MachineSums {
   double samples_per_s = 0, slow_samples_per_s = 0;
@@ -78,6 +62,30 @@ struct Score {
   double usd_per_sample = 0;  ///< of traffic and data
 
   double usd_per_h() const { return vm_usd_per_h + 3600 * samples_per_s * usd_per_sample; }
+};
+
+struct Space {
+  std::vector<Choice> choices;
+  std::size_t sites = 0;
+  std::size_t most_sites = 0;  ///< 0: any number
+  int most_peers = 0;
+  std::vector<double> quotas;  ///< limits that choices share
+  int least_domains = 1;
+  double samples_per_round = 0;
+  bool delayed = false;       ///< a round is averaged while the next is calculated
+  double slow_averaging = 1;  ///< with that bad luck it takes so many times as long
+  double checkpoint_s = 0;    ///< time to write one; 0: the loss of all peers at once is not counted
+  double shocks_per_h = 0;    ///< of each failure domain
+  double usd_per_sample = 0;  ///< of reading data, where that costs least
+  std::function<Averaging(const std::vector<int>& peers_by_site)> averaging;
+  /// Lower bound for every completion of the plan; a tighter one makes the search quicker. If peers are to be
+  /// added, some site is open.
+  std::function<Averaging(const PartialPlan& plan)> least;
+  /// Whether the plan may be taken, asked of each that has a smaller value than all before; empty: any may.
+  std::function<bool(const std::vector<int>& counts)> accepts;
+  /// A limit that slower plans keep, so that no objective can say it: asked of each complete plan; empty:
+  /// none.
+  std::function<bool(const Score& score)> keeps;
 };
 
 /// The smaller the better; infinite: not allowed. It must not rise when a plan becomes faster, nor fall when
@@ -122,6 +130,10 @@ Score score_of(const Space& space, const MachineSums& machines, const Averaging&
 
 /// The sums of given counts.
 MachineSums sums_of(const Space& space, const std::vector<int>& counts);
+
+/// What depends on which machines they are, not on their sums: dearer reads, and the time for checkpoints and
+/// for work done again (plan/search/all_lost.h). Never makes a plan better.
+void settle(const Space& space, const std::vector<int>& counts, Score& score);
 
 /// What a sample costs beyond Space::usd_per_sample, on average over machines by their speeds.
 double dearer_reads_usd(const Space& space, const std::vector<int>& counts);

@@ -87,7 +87,7 @@ std::optional<Selection> MachineSearch::rounded(const std::vector<SitePeers>& si
       for (int n = 0; n < here.peers; ++n)
         ++selection.counts[ranking_at(here.site)[k][static_cast<std::size_t>(n)]];
     if (!allowed(space_, selection.counts)) continue;
-    add_dearer_reads(selection);
+    settle(selection);
     if (!(selection.value < below)) continue;
     if (!space_.accepts) below = selection.value;
     found.push_back(std::move(selection));
@@ -107,9 +107,10 @@ bool MachineSearch::accepted(const std::vector<int>& counts) {
   return space_.accepts(counts);
 }
 
-void MachineSearch::add_dearer_reads(Selection& selection) const {
-  selection.score.usd_per_sample += dearer_reads_usd(space_, selection.counts);
-  selection.value = objective_(selection.score);
+void MachineSearch::settle(Selection& selection) const {
+  plan::settle(space_, selection.counts, selection.score);
+  const bool keeps = !space_.keeps || space_.keeps(selection.score);
+  selection.value = keeps ? objective_(selection.score) : std::numeric_limits<double>::infinity();
 }
 
 std::optional<Selection> MachineSearch::best(const std::vector<SitePeers>& sites, const Averaging& round,
@@ -210,7 +211,7 @@ void MachineSearch::branch(const Place& place) {
 void MachineSearch::conclude() {
   if (domains_ < space_.least_domains) return;
   Selection selection{counts_, score_of(space_, sums_, round_), below_};
-  add_dearer_reads(selection);
+  settle(selection);
   if (!(selection.value < below_) || !accepted(selection.counts)) return;
   below_ = selection.value;
   found_ = std::move(selection);

@@ -66,7 +66,7 @@ class MachineSearch {
     int left = 0;            ///< peers still to place at the site
   };
 
-  void add_dearer_reads(Selection& selection) const;
+  void settle(Selection& selection) const;
   Score rounded_score(const std::vector<SitePeers>& sites, const Averaging& round, std::size_t slope) const;
   bool accepted(const std::vector<int>& counts);
   void split(Site& site) const;

@@ -91,8 +91,9 @@ double least_value(const Space& space, const Objective& objective) {
   double least = kNotAllowed;
   const std::function<void(std::size_t, int)> fill = [&](std::size_t choice, int left) {
     if (choice == counts.size()) {
-      if (allowed(space, counts) && (!space.accepts || space.accepts(counts)))
-        least = std::min(least, objective(score_of(space, counts)));
+      if (!allowed(space, counts) || (space.accepts && !space.accepts(counts))) return;
+      const Score score = score_of(space, counts);
+      if (!space.keeps || space.keeps(score)) least = std::min(least, objective(score));
       return;
     }
     for (int count = 0; count <= std::min(left, space.choices[choice].most); ++count) {
@@ -148,6 +149,40 @@ TEST(Search, finds_the_optimum_where_reading_costs_more_at_some_sites) {
     for (Choice& choice : space.choices) choice.usd_per_sample = usd[choice.site];
     expect_optimum(space, seed % 2 == 0 ? least_per_sample() : cheapest_at_least(between(random, 20, 200)),
                    seed);
+  }
+}
+
+TEST(Search, finds_the_optimum_where_all_peers_can_be_lost_at_once) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Prng random(seed);
+    Space space = random_market(random, 6, 4);
+    space.checkpoint_s = between(random, 10, 600);
+    space.shocks_per_h = between(random, 0, 0.2);
+    for (Choice& choice : space.choices) {
+      if (random.below(3) == 0) continue;  // it stays
+      choice.lost_per_h = between(random, 0.01, 1);
+      choice.away = between(random, 0.001, 0.3);
+      choice.struck = between(random, 0.1, 0.9);
+    }
+    expect_optimum(space, seed % 2 == 0 ? least_per_sample() : cheapest_at_least(between(random, 5, 100)),
+                   seed);
+  }
+}
+
+TEST(Search, finds_the_fastest_plan_of_those_that_keep_a_price_which_slower_ones_keep) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Prng random(seed);
+    Space space = random_market(random, 6, 5);
+    const double most_usd_per_h = between(random, 0.5, 8);
+    space.keeps = [=](const Score& score) { return score.usd_per_h() <= most_usd_per_h; };
+    expect_optimum(
+        space,
+        [=](const Score& score) {
+          const double left_usd = most_usd_per_h - score.vm_usd_per_h;
+          if (left_usd < 0) return kNotAllowed;
+          return 1e6 / std::min(score.samples_per_s, left_usd / (3600 * score.usd_per_sample));
+        },
+        seed);
   }
 }
 
