@@ -4,7 +4,7 @@
 import { h, keyed, setAttribute, setText } from "./dom.js";
 import { clock, count, countdown, dateTime, duration, machineOf, measure, peerName, peerNames, percent, plural, usd } from "./format.js";
 import { evaluated, evaluationsOf } from "./rounds.js";
-import { isGone, isOver } from "./states.js";
+import { isApart, isGone, isOver } from "./states.js";
 import { sentence, worstWait } from "./waits.js";
 
 const RESUME = "Start it again with the command that began it: it resumes from its last checkpoint.";
@@ -139,10 +139,14 @@ function lastLines(id) {
 
 function whatToDo(board) {
   if (board.complete) return ["Read the report: tw report LOGS."];
+  if (/program/.test(board.ended)) return ["Read the report: tw report LOGS."];
   if (/budget/.test(board.ended)) return [RAISE];
   if (board.dead_since_s != null || board.ended) return [RESUME, board.ended ? null : "bad"];
   const [worst] = named(board);
   if (worst) return [`${sentence(`${worst.what}: ${worst.remedy}.`)}`, "warn"];
+  const apart = board.peers.filter(isApart).map((peer) => peer.peer);
+  if (apart.length)
+    return [`Mend the network to ${peerNames(apart)}: where two histories meet, the run keeps one of them.`, "warn"];
   const lost = lostLately(board);
   if (lost.length)
     return [

@@ -16,7 +16,7 @@ import {
   usd,
 } from "./format.js";
 import { shape } from "./shapes.js";
-import { isGone, isOver } from "./states.js";
+import { isApart, isGone, isOver } from "./states.js";
 import { sentence, worstWait } from "./waits.js";
 
 export function topBar(title) {
@@ -159,7 +159,7 @@ function toldByMost(board) {
 function setSame(board, same) {
   const { round, peers } = toldByMost(board);
   if (board.identical == null) {
-    same.set("–", "no round applied yet");
+    same.set("–", board.peers.some(isApart) ? "two histories" : "no round applied yet");
     setAttribute(same.value, "data-tone", null);
   } else if (board.identical) {
     same.set(

@@ -170,6 +170,7 @@ function whyOf(peer, view) {
   if (isGone(peer)) return peer.ended || "";
   const texts = [];
   if (peer.notice) texts.push(noticeText(peer.notice, view.now_s));
+  if (peer.ended) texts.push(peer.ended);
   if (peer.wait) texts.push(waitText(peer.wait, view));
   const held = view.board.peers.filter(
     (other) => !isGone(other) && other.wait?.peers.includes(peer.peer),

@@ -36,6 +36,9 @@ export const kindOf = (kind) => KINDS[kind] ?? { word: String(kind).replaceAll("
 /// No round comes any more, as far as the board knows.
 export const isOver = (board) => Boolean(board.complete || board.ended || board.dead_since_s != null);
 
+/// It trains on in another history than the run (docs/protocol.md).
+export const isApart = (peer) => /\bapart\b/.test(peer.ended);
+
 export const isGone = (peer) => peer.state === "left" || peer.state === "lost";
 
 /// The order of a list of states by how much they want to be seen.

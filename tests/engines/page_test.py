@@ -21,7 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "web/test"
 PICTURES = Path(os.environ.get("TW_PICTURES", ROOT / "build/pictures"))
 PLAYWRIGHT = "playwright-core@1.65.1"
-BOARDS = ["four", "troubled", "sixty_four", "long", "no_price", "six_sites", "before", "all_lost", "hostile"]
+BOARDS = ["four", "troubled", "sixty_four", "long", "no_price", "six_sites", "before", "all_lost", "apart"]
+BOARDS += ["hostile"]
 SHOWN_WITHIN_S, RED_WITHIN_S = 2, 3
 # For machines that do much else at once.
 SLACK_S = float(os.environ.get("TW_SLACK_S", "0"))

@@ -330,6 +330,21 @@ function allLost() {
   return one;
 }
 
+/// One peer was cut off and trains on by itself; one that is known by its own words alone does so, too.
+function apart() {
+  const one = board({ peers: 4, rounds: 20 });
+  Object.assign(one.peers[1], {
+    state: "lost",
+    ended: "silent for 2.1 s; apart from the others since round 13",
+    since_s: one.now_s - 20,
+    round: 13,
+    samples_per_s: 0,
+  });
+  one.peers[2].ended = "alone since round 13";
+  one.identical = null;
+  return one;
+}
+
 const HOSTILE = `</script><img src=x onerror="document.title='owned'"><!-- `;
 
 function hostile() {
@@ -352,6 +367,7 @@ export const BOARDS = {
   six_sites: () => board({ peers: 12, rounds: 30, sites: 6 }),
   before: beforeFirstRound,
   all_lost: allLost,
+  apart,
   hostile,
 };
 

@@ -409,6 +409,14 @@ test("a page without a connection knows nothing of a run that went on, and all o
     assert.deepEqual(lost({ ...board, ...words }), answersOf({ ...board, ...words }, new Set()));
 });
 
+test("a peer that trains apart is no loss whose command mends it, and parameters are not compared", () => {
+  const board = BOARDS.apart();
+  assert.match(answerTo(board, "Who is broken?").answer, /^Peer 2 is lost \(.*; apart from the others since round 13\)\.$/);
+  assert.match(answerTo(board, "What do I do?").answer, /^Mend the network to peer 2: /);
+  board.peers[1].ended = "silent for 2.1 s";
+  assert.match(answerTo(board, "What do I do?").answer, /^The others go on\./);
+});
+
 test("a loss of some time ago is no present one, and not forgotten", () => {
   const board = BOARDS.troubled();
   for (const peer of board.peers) if (peer.state === "lost") peer.since_s = board.now_s - 625;

@@ -188,7 +188,7 @@ struct Board {
   std::uint64_t samples = 0;
   BoardSpeed speed;
   std::optional<double> loss;     ///< of the last batch
-  std::optional<bool> identical;  ///< same parameters on all that applied a round; nothing: none applied
+  std::optional<bool> identical;  ///< parameters of all that applied a round; nothing: none, or one is apart
   bool complete = false;          ///< it reached its goal
   std::string ended;              ///< why it is over short of its goal; empty: it is not
   /// Short of its goal nobody is left, or nobody has written a line for a minute and three usual rounds (ten

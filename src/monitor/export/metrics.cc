@@ -173,7 +173,8 @@ constexpr std::array kMetrics = {
                emit(quoted("name", one.name), one.value);
            }},
     Metric{"tw_parameters_identical", "gauge", "",
-           "1 when all peers that applied the same rounds have the same parameters, 0 when they differ",
+           "1 when all peers that applied the same rounds have the same parameters, 0 when they differ; "
+           "absent: a peer is apart",
            [](const Board& b, const Emit& emit) {
              if (b.identical) emit("", *b.identical ? 1 : 0);
            }},

@@ -76,7 +76,7 @@ std::optional<Interruption> Journal::take(const LogEntry& entry, bool dropped) {
   const Seen seen{entry, clocks_.seconds(entry)};
   newest_s_ = std::max(newest_s_, seen.at_s);
   if (dropped) {
-    peers_.take_time(seen);
+    peers_.take_dropped(seen);
     return std::nullopt;
   }
   const bool from_lost = peers_.is_lost(entry.writer);
@@ -139,6 +139,7 @@ void Journal::add_peers(Board& board) const {
   const Round first = newest > options_.lane_rounds ? newest - options_.lane_rounds + 1 : 0;
   for (const auto& [id, track] : peers_.all()) {
     BoardPeer& peer = board.peers.emplace_back(priced(track.board(board.now_s)));
+    if (track.is_apart(board.now_s) && board.identical.value_or(false)) board.identical.reset();
     const bool is_cut = lost_its_end(board, peer);
     track.lane.append_to(board.spans, first, is_cut ? peer.heard_s : board.now_s);
     if (!is_cut) continue;
@@ -185,11 +186,11 @@ void Journal::judge_end(Board& board) const {
       std::ranges::all_of(board.peers, [](const BoardPeer& peer) { return peer.state == PeerState::left; });
   if (!board.complete && !board.last_round && !board.peers.empty() && all_left)
     board.ended = "all peers have left";
+  if (!board.complete || !board.last_round || board.round >= *board.last_round) return;
   const auto usd = board.money.usd(), budget = board.money.budget_usd;
-  const bool early = board.complete && board.last_round && board.round < *board.last_round;
-  if (!early || !budget_drains_ || !usd || !budget || *usd < kSpentShare * *budget) return;
+  const bool spent = budget_drains_ && usd && budget && *usd >= kSpentShare * *budget;
   board.complete = false;
-  board.ended = "its budget is spent";
+  board.ended = spent ? "its budget is spent" : "a program ended it";
 }
 
 Board Journal::board(double now_s) const {

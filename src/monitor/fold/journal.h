@@ -42,7 +42,7 @@ class Journal {
   explicit Journal(JournalOptions options = {});
 
   /// The interruption that the event tells of, if any. dropped: the event is about a round that the run
-  /// dropped (HeldHistory), and only the time of its peer counts.
+  /// dropped (HeldHistory): only the time of its peer counts, and that the peer stands apart from the others.
   std::optional<Interruption> take(const LogEntry& entry, bool dropped = false);
 
   /// A status of another peer, received at this time (seconds since 1970, by the local clock).
@@ -101,7 +101,7 @@ class Journal {
 /// A journal of whole logs. history: of them. Errors: of LogSource.
 Result<Journal> journal_of(const LogSource& logs, const HeldHistory& history, JournalOptions options = {});
 
-/// The same of logs in memory (a log for each writer, as read_event_logs gives them).
+/// The same of logs in memory (a log for each writer).
 Journal journal_of(const std::vector<std::vector<LogEntry>>& logs, JournalOptions options = {});
 
 }  // namespace tw::monitor

@@ -54,7 +54,7 @@ TEST(Journal, of_a_bandwidth_that_is_null_knows_the_one_before) {
   EXPECT_EQ(peer_of(board_of(story), 1).up_mbit_s, 80);
 }
 
-TEST(Journal, of_a_run_whose_budget_is_spent_is_not_complete) {
+TEST(Journal, of_a_run_that_ended_early_says_why_and_is_not_complete) {
   const auto board_with = [](double budget_usd, bool drains) {
     Story story;
     story.add(1, 0,
@@ -69,8 +69,10 @@ TEST(Journal, of_a_run_whose_budget_is_spent_is_not_complete) {
   EXPECT_TRUE(spent.is_over());
   EXPECT_EQ(spent.ended, "its budget is spent");
   EXPECT_EQ(spent.money.left_s, 0);
-  EXPECT_TRUE(board_with(50, true).complete) << "its last round is decided";
-  EXPECT_TRUE(board_with(5, false).complete) << "it only warns";
+  for (const Board& ended : {board_with(50, true), board_with(5, false)}) {
+    EXPECT_EQ(ended.ended, "a program ended it");
+    EXPECT_TRUE(ended.is_over() && !ended.complete);
+  }
 }
 
 TEST(Journal, of_a_run_that_nobody_goes_on_with_says_since_when_it_is_dead) {
@@ -138,6 +140,56 @@ TEST(Journal, of_a_run_that_is_over_is_not_dead) {
   EXPECT_FALSE(board_of(story, 500).dead_since_s);
 }
 
+/// A peer decides rounds of a second each, with 32 samples, as one of so many members.
+void decide(Story& story, Round first, Round last, std::uint64_t members) {
+  for (Round round = first; round <= last; ++round) {
+    const auto t = static_cast<double>(round);
+    const bool is_first_alone = members == 1 && round == first;
+    story.add(1, t, {.round = round, .fact = event::Accumulate{}});
+    story.add(1, t + 0.9,
+              {.round = round,
+               .fact = event::Commit{.cause = is_first_alone ? event::Cause::minority : event::Cause::none,
+                                     .samples = 32,
+                                     .samples_total = 32 * round,
+                                     .members = members}});
+  }
+}
+
+void take_state(Story& story, double t, Round round) {
+  story.add(1, t, {.round = round, .fact = event::Restore{}});
+  story.add(1, t + 0.1, {.round = round, .fact = event::Restore{.digest = "state"}});
+}
+
+TEST(Journal, drops_what_a_lone_peer_did_once_it_takes_the_state_of_others) {
+  Story story;
+  decide(story, 1, 3, 2);
+  decide(story, 4, 1500, 1);
+  const BoardPeer alone = board_of(story).peers.at(0);
+  EXPECT_EQ(alone.state, PeerState::applying);
+  EXPECT_EQ(alone.ended, "alone since round 4");
+  EXPECT_EQ(alone.samples, 1500U * 32);
+  take_state(story, 1502, 1600);
+  EXPECT_EQ(board_of(story).peers.at(0).samples, 3U * 32);
+  decide(story, 1601, 1602, 2);
+  const Board back = board_of(story);
+  EXPECT_EQ(back.peers.at(0).rounds, 5U);
+  EXPECT_EQ(back.peers.at(0).ended, "");
+  ASSERT_EQ(back.interruptions.size(), 1U);
+  EXPECT_EQ(back.interruptions[0].round, 1601U);
+  EXPECT_EQ(back.interruptions[0].detail, "is back, gave up its rounds 4 to 1500");
+}
+
+TEST(Journal, keeps_what_a_lone_peer_did_where_others_come_to_it) {
+  Story story;
+  decide(story, 1, 3, 2);
+  decide(story, 4, 6, 1);
+  decide(story, 7, 8, 2);
+  EXPECT_EQ(board_of(story).peers.at(0).ended, "");
+  take_state(story, 9, 9);
+  EXPECT_EQ(board_of(story).peers.at(0).samples, 8U * 32);
+  EXPECT_TRUE(board_of(story).interruptions.empty());
+}
+
 /// A process makes rounds of a second each, alone, from a start one second before them.
 void add_history(Story& story, std::uint64_t peer, const std::string& name, double begin, Round rounds) {
   story.add(peer, begin - 1, {.fact = event::Start{.last_round = 9}});
@@ -177,24 +229,18 @@ TEST(Journal, forgets_the_history_before_that_of_a_run_which_begins_again) {
   }
 }
 
-TEST(Journal, begins_again_by_any_of_those_that_tell_of_it) {
-  Story story;
-  add_history(story, 1, "first", 1, 9);
-  add_history(story, 3, "second", 8.5, 3);  // its clock is behind
-  add_history(story, 2, "second", 20, 3);
-  const Board board = board_of(story, 24);
-  EXPECT_EQ(board.round, 3U);
-  EXPECT_EQ(board.interruptions.back().kind, Interruption::Kind::resumed);
-}
-
-TEST(Journal, counts_those_as_lost_that_were_silent_when_the_run_began_again) {
-  Story story;
-  add_history(story, 1, "first", 1, 5);
-  add_history(story, 2, "second", 20, 3);
-  const Board board = board_of(story, 24);
-  EXPECT_EQ(board.round, 3U);
-  EXPECT_EQ(peer_of(board, 1).state, PeerState::lost);
-  EXPECT_EQ(peer_of(board, 2).state, PeerState::applying);
+TEST(Journal, begins_again_by_any_that_tells_of_it_and_counts_those_as_lost_that_were_silent) {
+  for (const bool is_told_before : {false, true}) {
+    Story story;
+    add_history(story, 1, "first", 1, 9);
+    if (is_told_before) add_history(story, 3, "second", 8.5, 3);  // its clock is behind
+    add_history(story, 2, "second", 20, 3);
+    const Board board = board_of(story, 24);
+    EXPECT_EQ(board.round, 3U);
+    EXPECT_EQ(board.interruptions.back().kind, Interruption::Kind::resumed);
+    EXPECT_EQ(peer_of(board, 1).state, PeerState::lost);
+    EXPECT_EQ(peer_of(board, 2).state, PeerState::applying);
+  }
 }
 
 TEST(Journal, keeps_the_history_whose_first_round_a_peer_with_another_clock_tells_once_more) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/fold/peer_track.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -14,6 +16,9 @@ constexpr double kTellRoundsS = 3;
 
 /// What a peer told once a second does not hold any more when it has said nothing for so long.
 constexpr double kSilentS = 5;
+
+/// A peer of another history is there no more when it has said nothing for so long.
+constexpr double kApartS = 60;
 
 /// It computes for the next round already. Its update then waits for a microbatch to end.
 bool works_ahead(const event::Commit& commit) { return event::finite(commit.hidden_s).value_or(0) > 0; }
@@ -272,6 +277,17 @@ void PeerTrack::take(const Seen& seen) {
   }
 }
 
+void PeerTrack::take_dropped(const Seen& seen) {
+  shown_.heard_s = std::max(shown_.heard_s, seen.at_s);
+  uptime.note(seen.at_s, false, false);
+  const Round round = seen.event().round;
+  if (!seen.event().as<event::Commit>()) return;
+  if (!standing.apart) standing.apart = Standing::Apart{.first = round};
+  standing.apart->last = round;
+}
+
+bool PeerTrack::is_apart(double now_s) const { return standing.apart && now_s - heard_s() <= kApartS; }
+
 /// Its own last microbatches are under way, mostly. The second one of a round (a peer was lost) changes
 /// nothing.
 void PeerTrack::take_call(const Seen& seen) {
@@ -359,6 +375,12 @@ BoardPeer PeerTrack::board(double now_s) const {
   peer.samples_per_s = is_gone() ? 0 : contributions.samples_per_s();
   peer.usage.hours = uptime.hours();
   if (now_s > wait_ends_s_) peer.wait.reset();
+  if (!is_gone()) peer.ended.clear();
+  if (!is_gone() && standing.alone) peer.ended = fmt::format("alone since round {}", standing.alone->first);
+  if (!is_apart(now_s)) return peer;
+  peer.ended += peer.ended.empty() ? "" : "; ";
+  peer.ended += fmt::format("apart from the others since round {}", standing.apart->first);
+  if (!is_gone()) peer.state = PeerState::lost;
   return peer;
 }
 

@@ -86,6 +86,16 @@ struct Standing {
   std::optional<Round> resumed;  ///< its state is that of a checkpoint of this round, without later updates
   double resumed_s = 0;          ///< when it took that state
   double started_s = 0;          ///< its last process
+
+  /// Rounds of a history beside that of the run: from the first to the last one that the peer decided.
+  struct Apart {
+    Round first = 0, last = 0;
+  };
+
+  std::optional<Apart> alone;    ///< it is the only member, without a majority of those before
+  Contributions before_alone;    ///< to rounds before these
+  std::optional<Apart> apart;    ///< the run dropped them (HeldHistory), and the peer decides further ones
+  std::optional<Apart> gave_up;  ///< for the state of others, since it computed last
   std::optional<double> stopped_s;
   bool killed = false;
   bool left = false;        ///< it left by itself, according to a record
@@ -128,6 +138,12 @@ class PeerTrack {
 
   /// A status of this peer; its times are by the clock here.
   void take(const wire::Status& status, double at_s);
+
+  /// An event of its own, about a round that the run dropped.
+  void take_dropped(const Seen& seen);
+
+  /// It decides rounds in another history than the run.
+  bool is_apart(double now_s) const;
 
   /// Others count it out, or it has gone.
   void gone(PeerState how, const std::string& why, Round round, double at_s);

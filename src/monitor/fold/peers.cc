@@ -21,6 +21,14 @@ Interruption told(Interruption::Kind kind, const Seen& seen, PeerId peer, std::s
           .detail = std::move(detail)};
 }
 
+/// gave_up: rounds of another history; nothing: it had none.
+std::string back_after(const std::optional<Standing::Apart>& gave_up) {
+  if (!gave_up) return "is back";
+  const auto [first, last] = *gave_up;
+  return first == last ? fmt::format("is back, gave up its round {}", first)
+                       : fmt::format("is back, gave up its rounds {} to {}", first, last);
+}
+
 std::string words_of(const event::Notice& notice) {
   return fmt::format("{}: {}{}", notice.source, name_of(notice.cause),
                      notice.deadline_s ? fmt::format(" in {:.0f} s", *notice.deadline_s) : "");
@@ -55,6 +63,9 @@ void Peers::rewind(Round to, double since_s, const Seen& seen, News& news) {
     Standing& standing = peer.standing;
     peer.contributions.rewind(to);
     if (standing.lost_round) standing.lost_round = std::min(*standing.lost_round, to);
+    if (standing.alone && standing.alone->first > to) standing.alone.reset();
+    standing.apart.reset();
+    standing.gave_up.reset();
     const bool is_new = standing.resumed || (last && standing.started_s > last->at_s);
     standing.superseded = !is_new;
     if (is_new && to == 0) peer.stands_at(to);
@@ -89,44 +100,77 @@ void Peers::take_accumulate(const Seen& seen, News& news) {
   if (goes_on) rewind(*standing.resumed, standing.resumed_s, seen, news);
   standing.resumed.reset();
 
-  const bool returns = standing.lost_round && round > *standing.lost_round;
+  standing.apart.reset();
+  const auto gave_up = std::exchange(standing.gave_up, std::nullopt);
+  const bool was_lost = standing.lost_round && round > *standing.lost_round;
+  const bool returns = was_lost || gave_up;
   if (!first_round_) first_round_ = round;
   const auto named = named_.find(seen.writer());  // where the begin of its log is gone
   const Round first = named == named_.end() ? round : std::min(round, named->second);
   const bool comes = !standing.first_round && *first_round_ < first && !goes_on;
   if (!news.interruption && (returns || comes))
-    news.interruption = told(Interruption::Kind::joined, seen, seen.writer(), returns ? "is back" : "");
-  if (returns) {
+    news.interruption =
+        told(Interruption::Kind::joined, seen, seen.writer(), returns ? back_after(gave_up) : "");
+  if (was_lost) {
     standing.lost_round.reset();
     peer.back(round, seen.at_s);
   }
   if (!standing.first_round) standing.first_round = first;
 }
 
-/// Another first record than that of the history before.
-bool Peers::is_other_beginning(Round round, const event::Commit& commit) const {
-  return round == 1 && last_commit_ && commit.digest != first_record_;
-}
-
-/// No process of the history before was heard of since then.
-bool Peers::is_deserted(double since_s) const {
-  return std::ranges::none_of(tracks_, [&](const auto& entry) {
+/// A first round with another record belongs to another history. The run begins again with it where the
+/// writer started after the last commit of the history before, and no process of that one was heard of since.
+/// Else the history before stays: the start of another writer may yet show that the run begins again.
+Peers::History Peers::history_of(const event::Commit& commit, Round round, double started_s) const {
+  const bool goes_on = round != 1 || !last_commit_ || commit.digest == first_record_;
+  if (goes_on) return History::goes_on;
+  const bool is_alive = std::ranges::any_of(tracks_, [&](const auto& entry) {
     const PeerTrack& peer = entry.second;
-    return peer.standing.started_s <= last_commit_->at_s && !peer.is_gone() && peer.heard_s() >= since_s;
+    return peer.standing.started_s <= last_commit_->at_s && !peer.is_gone() && peer.heard_s() >= started_s;
   });
+  return started_s > last_commit_->at_s && !is_alive ? History::begins_again : History::other;
 }
 
 void Peers::take_commit(const Seen& seen, const event::Commit& commit, News& news) {
   const Round round = seen.event().round;
-  const double started_s = track(seen.writer()).standing.started_s;
-  const bool other = is_other_beginning(round, commit);
-  const bool again = other && started_s > last_commit_->at_s && is_deserted(started_s);
-  if (again) rewind(0, started_s, seen, news);
-  if (round == 1 && (again || !other)) first_record_ = commit.digest;
-  if (!last_commit_ || last_commit_->round < round) credit(round, commit);
-  // The start of another writer may yet show that the run begins again after the newest commit.
-  if (again || !other) last_commit_ = {round, seen.at_s};
-  if (commit.samples > 0) track(seen.writer()).contributions.add(round, commit.samples, seen.at_s);
+  PeerTrack& writer = track(seen.writer());
+  const double started_s = writer.standing.started_s;
+  const History history = history_of(commit, round, started_s);
+  if (history == History::begins_again) rewind(0, started_s, seen, news);
+  if (history != History::other) {
+    if (!last_commit_ || last_commit_->round < round) credit(round, commit);
+    if (round == 1) first_record_ = commit.digest;
+    last_commit_ = {round, seen.at_s};
+  }
+  note_alone(round, commit, writer);
+  if (commit.samples > 0) writer.contributions.add(round, commit.samples, seen.at_s);
+}
+
+/// A lone peer is the majority of its own last record: only the first of its rounds is marked.
+void Peers::note_alone(Round round, const event::Commit& commit, PeerTrack& peer) {
+  Standing& standing = peer.standing;
+  if (commit.members > 1) standing.alone.reset();
+  if (commit.members == 1 && commit.cause == event::Cause::minority && !standing.alone) {
+    standing.alone = Standing::Apart{.first = round};
+    standing.before_alone = peer.contributions;
+  }
+  if (standing.alone) standing.alone->last = round;
+}
+
+/// What a lone peer decided does not count once it takes the state of others.
+void Peers::take_restore(const Seen& seen, const event::Restore& restored) {
+  PeerTrack& peer = track(seen.writer());
+  Standing& standing = peer.standing;
+  const bool resumes = restored.cause == event::Cause::checkpoint;
+  standing.resumed = resumes ? std::optional(seen.event().round) : std::nullopt;
+  standing.resumed_s = seen.at_s;
+  if (restored.cause != event::Cause::none || restored.digest.empty()) return;
+  if (standing.alone) peer.contributions = std::move(standing.before_alone);
+  const auto before = standing.apart ? standing.apart : standing.alone;
+  // A run that begins again has no word of them.
+  if (before && before->first <= seen.event().round) standing.gave_up = before;
+  standing.apart.reset();
+  standing.alone.reset();
 }
 
 /// A peer that was killed after others took its samples has not told of them. The first line of a round names
@@ -203,10 +247,7 @@ Peers::News Peers::take(const Seen& seen) {
   } else if (const auto* commit = event.as<event::Commit>()) {
     take_commit(seen, *commit, news);
   } else if (const auto* restored = event.as<event::Restore>()) {
-    const bool resumes = restored->cause == event::Cause::checkpoint;
-    Standing& standing = track(seen.writer()).standing;
-    standing.resumed = resumes ? std::optional(event.round) : std::nullopt;
-    standing.resumed_s = seen.at_s;
+    take_restore(seen, *restored);
   } else if (event.as<event::Join>()) {
     take_join(seen, news);
   } else if (event.as<event::Leave>()) {

@@ -24,8 +24,10 @@ class Peers {
 
   News take(const Seen& seen);
 
-  /// Only that the process of its writer ran.
-  void take_time(const Seen& seen) { track(seen.writer()).uptime.note(seen.at_s, false, false); }
+  /// An event about a round that the run dropped.
+  void take_dropped(const Seen& seen) {
+    if (seen.writer() != PeerId{}) track(seen.writer()).take_dropped(seen);
+  }
 
   /// A status of a peer.
   News take(PeerId from, const wire::Status& status, double at_s);
@@ -42,13 +44,18 @@ class Peers {
   static bool stayed(const Standing& standing, Round last);
 
  private:
+  /// What a commit belongs to: the history of last_commit_, one with which the run begins again, or one
+  /// beside it.
+  enum class History { goes_on, begins_again, other };
+
   PeerTrack& track(PeerId peer) { return tracks_.try_emplace(peer, peer, lane_rounds_).first->second; }
 
   void take_driver(const Seen& seen, News& news);
   void take_accumulate(const Seen& seen, News& news);
   void take_commit(const Seen& seen, const event::Commit& commit, News& news);
-  bool is_other_beginning(Round round, const event::Commit& commit) const;
-  bool is_deserted(double since_s) const;
+  void take_restore(const Seen& seen, const event::Restore& restored);
+  History history_of(const event::Commit& commit, Round round, double started_s) const;
+  static void note_alone(Round round, const event::Commit& commit, PeerTrack& peer);
   void credit(Round round, const event::Commit& commit);
   void take_join(const Seen& seen, News& news);
   void take_leave(const Seen& seen, News& news);

@@ -59,6 +59,7 @@ void Rounds::take_commit(const Seen& seen, const event::Commit& commit) {
     round.record = commit.digest;
     take_up_again(round);
   }
+  if (!commit.digest.empty() && commit.digest != round.record) ++forks_;
   const bool is_new = round.committed_by.insert(seen.writer()).second;  // a copy of a log has it once more
   if (!round.shown.committed_s) round.shown.committed_s = seen.at_s;
   last_ = std::max(last_, number);
@@ -291,6 +292,11 @@ BoardSpeed Rounds::speed() const {
 }
 
 std::optional<bool> Rounds::identical() const { return applied_ ? std::optional(!differing_) : std::nullopt; }
+
+bool Rounds::holds(Round round, const std::string& record) const {
+  const auto found = tracks_.find(round);
+  return found != tracks_.end() && found->second.record == record;
+}
 
 std::string Rounds::difference() const {
   if (!differed_) return {};

@@ -58,6 +58,12 @@ class Rounds {
   /// All peers that applied a round have the same parameters. Nothing: none was applied.
   std::optional<bool> identical() const;
 
+  /// The first committer of the round had this record.
+  bool holds(Round round, const std::string& record) const;
+
+  /// How many commits had another record than the first one of their round.
+  std::uint64_t forks() const { return forks_; }
+
   /// "after round 4, peer 1 has 0a and peer 2 has 0b": the first parameters that ever differed, also if their
   /// peer fetched the state again; empty: none did.
   std::string difference() const;
@@ -127,6 +133,7 @@ class Rounds {
 
   std::optional<Difference> differing_;  ///< the first one of a peer that has not fetched the state again
   std::optional<Difference> differed_;   ///< the first one
+  std::uint64_t forks_ = 0;
   bool applied_ = false;
   bool complete_ = false;
   bool knows_losses_ = false;  ///< some peer told one: programs need not, and then there is none to look for

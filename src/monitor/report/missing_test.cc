@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/report/missing.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -60,26 +61,25 @@ TEST_F(Passed, nothing_of_whole_logs) {
   EXPECT_TRUE(summarize(logs_).joined.empty());
 }
 
+/// What the log of peer 2 lacks in these seconds.
+std::vector<std::string> gap(int first_s, int last_s, const std::string& rounds) {
+  return {fmt::format(
+      "peer 2: events between 2026-01-01T00:00:{:02}.000Z and 2026-01-01T00:00:{:02}.000Z (its log has no "
+      "commit of {}, to which it contributed)",
+      first_s, last_s, rounds)};
+}
+
 TEST_F(Passed, rounds_of_a_log_without_its_first_lines_are_missing_and_its_peer_did_not_join_late) {
   erase_rounds(0, 32);
-  EXPECT_EQ(missing(),
-            std::vector<std::string>{
-                "peer 2: events between 2026-01-01T00:00:01.000Z and 2026-01-01T00:00:32.000Z (its log "
-                "has no commit of rounds 1 to 32, to which it contributed)"});
+  EXPECT_EQ(missing(), gap(1, 32, "rounds 1 to 32"));
   EXPECT_TRUE(summarize(logs_).joined.empty());
 }
 
 TEST_F(Passed, rounds_between_are_missing) {
   erase_rounds(7, 7);
-  EXPECT_EQ(missing(),
-            std::vector<std::string>{
-                "peer 2: events between 2026-01-01T00:00:07.000Z and 2026-01-01T00:00:07.000Z (its log "
-                "has no commit of round 7, to which it contributed)"});
+  EXPECT_EQ(missing(), gap(7, 7, "round 7"));
   erase_rounds(20, 22);
-  EXPECT_EQ(missing(),
-            std::vector<std::string>{
-                "peer 2: events between 2026-01-01T00:00:07.000Z and 2026-01-01T00:00:22.000Z (its log "
-                "has no commit of 4 rounds from 7 to 22, to which it contributed)"});
+  EXPECT_EQ(missing(), gap(7, 22, "4 rounds from 7 to 22"));
 }
 
 TEST_F(Passed, rounds_before_a_new_start_are_not_missing) {

@@ -10,7 +10,6 @@
 #include "base/text/duration.h"
 #include "base/text/printable.h"
 #include "base/text/text.h"
-#include "monitor/logs/event_log_json.h"
 
 namespace tw::monitor {
 

@@ -91,6 +91,8 @@ std::string note_of(const BoardPeer& peer, const Board& board) {
   if (peer.heard_s > 0 && now_s - peer.heard_s >= kSilent_s)
     return "silent for " + duration_text(now_s - peer.heard_s);
   if (peer.wait) return wait_text(*peer.wait, now_s);
+  if (!peer.ended.empty()) return peer.ended;
+  if (!peer.ended.empty()) return peer.ended;
   return peer.anchor ? "anchor" : "";
 }
 

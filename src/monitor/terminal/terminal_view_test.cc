@@ -171,6 +171,14 @@ TEST(TerminalView, of_lost_peers_shows_why_each_is_lost) {
   expect_golden("lost-80x24", shown(board, 80, 24));
 }
 
+TEST(TerminalView, says_since_when_a_peer_trains_alone) {
+  Board board = busy_run();
+  board.peers[3].ended = "alone since round 112";
+  const std::vector<std::string> rows = shown(board, 200, 50);
+  EXPECT_TRUE(std::ranges::any_of(
+      rows, [](const std::string& row) { return row.find("alone since round 112") != row.npos; }));
+}
+
 TEST(TerminalView, before_the_first_round_and_before_anything_is_known) {
   Board board;
   expect_golden("nothing-80x24", shown(board, 80, 24));

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/peer_name.h"
-#include "monitor/logs/event_log_json.h"
 
 namespace tw::monitor {
 
