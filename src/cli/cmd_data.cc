@@ -199,8 +199,10 @@ int index_data(const DataArguments& arguments) {
   const std::string bytes = index.value().encode();
   host::StoreFiles files;
   const std::vector<std::span<const std::byte>> parts{std::as_bytes(std::span(bytes))};
-  Status written = files.write(arguments.out + ".part", parts);
-  if (written) written = files.rename(arguments.out + ".part", arguments.out);
+  const bool at_once = world::appears_whole(arguments.out);
+  const std::string first = at_once ? arguments.out : arguments.out + ".part";
+  Status written = files.write(first, parts);
+  if (written && !at_once) written = files.rename(first, arguments.out);
   if (!written) return complain(written.error().message, kFailed);
   print_facts(arguments.out, index.value());
   return kDone;

@@ -42,17 +42,60 @@ constexpr std::string_view kFile = "file://";
 constexpr std::size_t kMostHeaders = 100;
 constexpr int kWholeStatus = 200, kPartStatus = 206;
 
+/// libcurl has no codes of their own for these. The second text is that of GnuTLS.
+bool speaks_no_tls(CURLcode code, std::string_view why) {
+  return code == CURLE_SSL_CONNECT_ERROR &&
+         (why.find("wrong version number") != why.npos || why.find("unexpected TLS packet") != why.npos);
+}
+
+bool is_no_proxy(std::string_view why) { return why.starts_with("Unsupported proxy"); }
+
 /// No further try will help.
-bool is_lasting(CURLcode code) {
+bool is_lasting(CURLcode code, std::string_view why) {
+  if (speaks_no_tls(code, why) || is_no_proxy(why)) return true;
   return std::ranges::any_of(
       std::array{CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT, CURLE_PEER_FAILED_VERIFICATION,
                  CURLE_SSL_CACERT_BADFILE, CURLE_SSL_PINNEDPUBKEYNOTMATCH},
       [code](CURLcode lasting) { return code == lasting; });
 }
 
-std::string remedy_for(CURLcode code) {
+/// The variable that names the proxy of this URL, as libcurl chooses it, and its value.
+std::pair<std::string, std::string> proxy_for(std::string_view url) {
+  const auto names = url.starts_with("https:") ? std::array{"https_proxy", "HTTPS_PROXY"}
+                                               : std::array{"http_proxy", "http_proxy"};
+  for (const std::string name : {names[0], names[1], "all_proxy", "ALL_PROXY"})
+    if (std::string value = environment_value(name); !value.empty()) return {name, std::move(value)};
+  return {};
+}
+
+/// "proxy.example" in "http://user:word@proxy.example:3128/".
+std::string host_of_proxy(std::string_view proxy) {
+  if (const std::size_t scheme = proxy.find("://"); scheme != proxy.npos) proxy.remove_prefix(scheme + 3);
+  proxy = proxy.substr(0, proxy.find('/'));
+  if (const std::size_t user = proxy.rfind('@'); user != proxy.npos) proxy.remove_prefix(user + 1);
+  if (proxy.starts_with('[')) return std::string(proxy.substr(1, proxy.find(']') - 1));
+  return std::string(proxy.substr(0, proxy.find(':')));
+}
+
+/// Where the failure is that of a proxy: which one, and who wants it.
+std::string proxy_words(std::string_view url, std::string_view why) {
+  const auto [name, value] = proxy_for(url);
+  if (name.empty()) return {};
+  const std::string host = host_of_proxy(value);
+  const bool is_its_address = why.find(fmt::format("connect to {} port", host)) != why.npos ||
+                              why.find(fmt::format(" via {} ", host)) != why.npos;
+  if (!is_its_address && why.find("proxy") == why.npos) return {};
+  return fmt::format("; the proxy is that of {}, and no_proxy names hosts that need none", name);
+}
+
+/// authorities: the file of them; empty: that of the system.
+std::string remedy_for(CURLcode code, std::string_view why, const std::string& authorities) {
+  if (speaks_no_tls(code, why))
+    return "; this port does not speak TLS: expected https there, or http in the URL";
   if (code == CURLE_PEER_FAILED_VERIFICATION)
-    return "; SSL_CERT_FILE (for s3 also AWS_CA_BUNDLE) names a file of authorities to trust";
+    return fmt::format(
+        "; trusted are the authorities in {}: SSL_CERT_FILE, for s3 first AWS_CA_BUNDLE, names another file",
+        authorities.empty() ? "the system's file" : authorities);
   if (code == CURLE_SSL_CACERT_BADFILE)
     return "; expected SSL_CERT_FILE (for s3 also AWS_CA_BUNDLE) to name a file of certificates (PEM)";
   return {};
@@ -95,6 +138,7 @@ class Exchange {
 
   HttpRequest request_;
   std::function<bool()> is_over_;
+  std::string authorities_;  ///< the file that libcurl was given
   std::unique_ptr<CURL, void (*)(CURL*)> curl_{nullptr, curl_easy_cleanup};
   std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers_{nullptr, curl_slist_free_all};
   std::array<char, CURL_ERROR_SIZE> why_{};
@@ -139,9 +183,9 @@ CURL* Exchange::prepare(bool follows_redirects) {
   // A library of the system knows the system's file, unless the user names another.
   const bool has_its_own = curl_version_info(CURLVERSION_NOW)->cainfo != nullptr;
   const bool is_named = !request_.authorities.empty() || !environment_value("SSL_CERT_FILE").empty();
-  const std::string authorities = request_.authorities.empty() ? authority_file() : request_.authorities;
-  if (!authorities.empty() && (is_named || !has_its_own))
-    curl_easy_setopt(curl, CURLOPT_CAINFO, authorities.c_str());
+  if (is_named || !has_its_own)
+    authorities_ = request_.authorities.empty() ? authority_file() : request_.authorities;
+  if (!authorities_.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, authorities_.c_str());
   if (!request_.pin.empty()) {
     curl_easy_setopt(curl, CURLOPT_PINNEDPUBLICKEY, request_.pin.c_str());
     curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
@@ -199,9 +243,12 @@ Result<HttpAnswer> Exchange::result(CURLcode code) const {
     return Error{fmt::format("more than the {} bytes that are taken", request_.most_bytes)};
   if (code == CURLE_ABORTED_BY_CALLBACK) return Error{"broken off", true};
   if (fell_silent(code)) return Error{fmt::format("no byte came for {:g} s", to_seconds(request_.silence))};
-  if (code != CURLE_OK)
-    return Error{(why_[0] != 0 ? why_.data() : curl_easy_strerror(code)) + remedy_for(code),
-                 is_lasting(code)};
+  if (code != CURLE_OK) {
+    std::string why = why_[0] != 0 ? why_.data() : curl_easy_strerror(code);
+    const bool lasting = is_lasting(code, why);
+    if (is_no_proxy(why)) why = "unsupported proxy";  // libcurl tells its password, too
+    return Error{why + remedy_for(code, why, authorities_) + proxy_words(request_.url, why), lasting};
+  }
   HttpAnswer answer = answer_;
   answer.status = status();
   return answer;

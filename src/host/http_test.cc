@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/http.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -236,13 +237,45 @@ TEST_F(HttpDoor, goes_through_a_proxy_but_not_to_this_machine) {
   EXPECT_FALSE(excepted) << "nobody has this address";
 }
 
+Error error_at(const std::string& url) {
+  const auto answer = http_exchange({.url = url});
+  return answer ? Error{"none"} : answer.error();
+}
+
 TEST(HttpPool, says_what_no_further_try_will_help) {
-  const auto error = [](const std::string& url) {
-    const auto answer = http_exchange({.url = url});
-    return answer ? Error{"none"} : answer.error();
-  };
-  EXPECT_TRUE(error("ftp://127.0.0.1:1/x").lasting);
-  EXPECT_FALSE(error("http://127.0.0.1:1/x").lasting) << "its server may be back";
+  EXPECT_TRUE(error_at("ftp://127.0.0.1:1/x").lasting);
+  EXPECT_FALSE(error_at("http://127.0.0.1:1/x").lasting) << "its server may be back";
+}
+
+TEST(HttpExchange, names_the_variable_of_a_proxy_that_does_not_answer_or_is_none) {
+  setenv("http_proxy", "http://me:word@127.0.0.1:1/", 1);
+  const Error away = error_at("http://192.0.2.1/x");
+  setenv("http_proxy", "nonsense://me:word@x", 1);
+  const Error none = error_at("http://192.0.2.1/x");
+  unsetenv("http_proxy");
+  EXPECT_THAT(away.message, HasSubstr("; the proxy is that of http_proxy, and no_proxy names hosts"));
+  for (const Error& error : {away, none}) EXPECT_THAT(error.message, testing::Not(HasSubstr("word")));
+  EXPECT_FALSE(away.lasting) << "it may be back";
+  EXPECT_THAT(none.message, HasSubstr("unsupported proxy; the proxy is that of http_proxy"));
+  EXPECT_TRUE(none.lasting);
+}
+
+TEST(HttpExchange, is_not_tried_again_at_a_port_without_tls) {
+  asio::io_context context;
+  asio::ip::tcp::acceptor acceptor(context, {asio::ip::address_v4::loopback(), 0});
+  std::thread server([&] {
+    asio::ip::tcp::socket client(context);
+    acceptor.accept(client);
+    std::array<char, 4096> hello{};
+    std::error_code over;
+    client.read_some(asio::buffer(hello), over);
+    asio::write(client, asio::buffer(std::string("HTTP/1.1 400 Bad Request\r\n\r\n")), over);
+    client.read_some(asio::buffer(hello), over);  // it hangs up
+  });
+  const Error error = error_at(fmt::format("https://127.0.0.1:{}/x", acceptor.local_endpoint().port()));
+  server.join();
+  EXPECT_THAT(error.message, HasSubstr("this port does not speak TLS"));
+  EXPECT_TRUE(error.lasting);
 }
 
 TEST(HttpExchange, breaks_off_when_it_is_over) {

@@ -341,28 +341,33 @@ Result<std::vector<std::string>> CheckpointStore::list() {
 }
 
 Status CheckpointStore::save(const StateImage& image, const Digest& origin, Round begun) {
+  TW_TRY(add(image, origin, begun));
+  return prune(image.record, origin);
+}
+
+Status CheckpointStore::add(const StateImage& image, const Digest& origin, Round begun) {
   TW_CHECK(!image.chunks.empty() && image.digests.size() == image.chunks.size());
   TW_TRY(const auto names, list());
   const std::string name = name_of(image.record);
   const bool there = std::find(names.begin(), names.end(), name) != names.end();
-  if (!there || examine(name, image.record.run).verdict != Verdict::sound) {
-    if (Status written = write(name, image, origin, begun); !written) return written;
-  }
-  return prune(image.record, origin);
+  if (there && examine(name, image.record.run).verdict == Verdict::sound) return Unit{};
+  return write(name, image, origin, begun);
 }
 
 Status CheckpointStore::write(const std::string& name, const StateImage& image, const Digest& origin,
                               Round begun) {
+  const std::string path = path_of(name);
+  const bool at_once = world::appears_whole(path);
   const std::string part =
-      path_of(fmt::format("{}{}{}", stem_of(image.record), kPartSuffix, options_.unique));
+      at_once ? path : path_of(fmt::format("{}{}{}", stem_of(image.record), kPartSuffix, options_.unique));
   const std::vector<std::byte> header = header_of(image, options_, origin, begun);
   std::vector<std::span<const std::byte>> parts{header};
   for (const Blob& chunk : image.chunks) parts.push_back(chunk.bytes());
   Status done = files_.write(part, parts);
-  if (done) done = files_.rename(part, path_of(name));
+  if (done && !at_once) done = files_.rename(part, path);
   if (done) {
     known_[name] = Known(image.record, options_.unique);
-  } else {
+  } else if (!at_once) {
     // Makes room for the next attempt. The failed write is reported; a failure to remove the part adds
     // nothing.
     (void)files_.remove(part);

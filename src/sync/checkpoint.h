@@ -87,13 +87,19 @@ class CheckpointStore {
   /// files outlives this object.
   CheckpointStore(world::Files& files, Options options);
 
-  /// Writes the checkpoint unless a sound one after the same record is there already. Then removes those
-  /// beyond `keep`, this peer's own ones of a history that it gave up, the one that the history was resumed
-  /// from (origin), and the leftovers of unfinished writes; the last one of a complete run before this one is
-  /// set aside. Never removes a checkpoint of another run, nor one whose format it does not know, which may
-  /// be of any; a damaged one goes once the run has more rounds. After an error the earlier checkpoints are
-  /// still there. origin, begun: LoadedCheckpoint.
+  /// add(), then prune().
   Status save(const StateImage& image, const Digest& origin = {}, Round begun = 0);
+
+  /// Writes the checkpoint unless a sound one after the same record is there already. origin, begun:
+  /// LoadedCheckpoint.
+  Status add(const StateImage& image, const Digest& origin, Round begun);
+
+  /// After the checkpoint of this record was saved: removes those beyond `keep`, this peer's own ones of a
+  /// history that it gave up, the one that the history was resumed from (origin), and the leftovers of
+  /// unfinished writes; the last one of a complete run before this one is set aside. Never removes a
+  /// checkpoint of another run, nor one whose format it does not know, which may be of any; a damaged one
+  /// goes once the run has more rounds. After an error some of those are still there.
+  Status prune(const wire::Record& saved, const Digest& origin);
 
   /// Makes the folder, which else the first save does: an error is better now than then.
   Status make_folder();
@@ -132,7 +138,6 @@ class CheckpointStore {
 
   Result<std::vector<std::string>> list();
   Status write(const std::string& name, const StateImage& image, const Digest& origin, Round begun);
-  Status prune(const wire::Record& saved, const Digest& origin);
   Status rename_to_old(const std::vector<std::string>& aside, const Digest& run);
   static bool is_of_former_run(const Known& other, const wire::Record& saved);
   bool drops(const Known& other, const wire::Record& saved, const Digest& origin) const;

@@ -10,6 +10,10 @@
 
 namespace tw::world {
 
+/// A write to this path, which names an object of a store, is whole or not there, also where it replaces
+/// another. A file of a disk is seen while it is written.
+inline bool appears_whole(const std::string& path) { return path.find("://") != std::string::npos; }
+
 /// Door to the disk. Calls block; from any thread. Errors name path and cause.
 class Files {
  public:

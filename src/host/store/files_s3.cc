@@ -41,6 +41,13 @@ bool may_pass(const Result<world::HttpAnswer>& answer) {
   return answer ? is_temporary(answer.value()) : !answer.error().lasting;
 }
 
+/// AWS's name of the right without which the store denies such a request.
+std::string_view right_for(std::string_view method, const S3Name& name) {
+  if (method == "DELETE") return "s3:DeleteObject";
+  if (method != "GET") return "s3:PutObject";
+  return name.key.empty() ? "s3:ListBucket" : "s3:GetObject";
+}
+
 /// A 200 that pages of proxies say, too.
 bool is_of_store(const world::HttpAnswer& answer) {
   return answer.header("etag") || answer.header("x-amz-request-id");
@@ -175,11 +182,13 @@ void S3Files::count(const Ask& ask, const Result<world::HttpAnswer>& answer) {
 }
 
 Error S3Files::refused(const Ask& ask, const world::HttpAnswer& answer) const {
-  const std::string times =
-      is_temporary(answer) ? fmt::format("; asked {}", counted(effort_.attempts, "time")) : "";
+  const std::string error = error_of(answer.body);
+  std::string more;
+  if (is_temporary(answer)) more = fmt::format("; asked {}", counted(effort_.attempts, "time"));
+  if (error == "AccessDenied " && place_.root == "s3://")
+    more = fmt::format("; needs {}", right_for(ask.method, ask.name));
   return Error{fmt::format("{}: {} was answered with {} {}(as {}{}){}", shown(ask), ask.method, answer.status,
-                           error_of(answer.body), who_asks(place_), times,
-                           store_advice(answer, place_.region))};
+                           error, who_asks(place_), more, store_advice(answer, place_.region))};
 }
 
 Error S3Files::no_store(const Ask& ask, const world::HttpAnswer& answer, std::string_view expected) const {

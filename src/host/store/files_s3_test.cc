@@ -230,6 +230,10 @@ TEST_F(FilesInABucket, name_what_is_to_be_done_where_they_are_refused) {
   EXPECT_THAT(refusal(403, "RequestTimeTooSkewed"), HasSubstr("set that of this machine (timedatectl"));
   EXPECT_THAT(refusal(403, "SignatureDoesNotMatch"), HasSubstr("correct the credentials"));
   EXPECT_THAT(refusal(503, "SlowDown"), HasSubstr("store; asked 5 times): the store is busy"));
+  EXPECT_THAT(refusal(403, "AccessDenied"),
+              HasSubstr("store; needs s3:ListBucket): expected a key that may"));
+  bucket.refusals = {403};
+  EXPECT_THAT(files.remove("s3://data/x").error().message, HasSubstr("; needs s3:DeleteObject): expected"));
 }
 
 TEST_F(FilesInABucket, are_tried_again_where_an_upload_was_too_slow) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -14,7 +15,7 @@ MeetingPlace::MeetingPlace(world::Files& files, std::string folder, const Self& 
                            std::function<std::int64_t()> unix_s)
     : files_(files),
       folder_(std::move(folder)),
-      is_file_(folder_.find("://") == std::string::npos),
+      is_file_(!world::appears_whole(folder_)),
       self_(self),
       unix_s_(std::move(unix_s)) {
   // Another token of the run makes the same digits, a token of another run makes other ones.
@@ -47,7 +48,7 @@ Result<MeetingPlace::Found> MeetingPlace::look(std::uint64_t seed) {
     const auto objection = said ? objection_to(said.value()) : said.error().message;
     if (objection) {
       found.ignored.push_back(name + " " + *objection);
-    } else {
+    } else if (said.value().address != self_.address) {  // else of a former process that listened here
       found.peers.push_back({said.value().peer, said.value().address});
     }
   }
@@ -92,7 +93,6 @@ Status MeetingPlace::renew(const std::string& address) {
   return Unit{};
 }
 
-// A file is seen while it is written, an object of a store is not.
 Status MeetingPlace::write(const std::string& name, std::span<const std::byte> bytes) {
   const std::array<std::span<const std::byte>, 1> parts{bytes};
   if (!is_file_) return files_.write(path_of(name), parts);
@@ -104,7 +104,13 @@ Status MeetingPlace::write(const std::string& name, std::span<const std::byte> b
 
 Status MeetingPlace::leave() {
   if (notice_.empty()) return Unit{};
-  return files_.remove(path_of(std::exchange(notice_, {})));
+  const std::string name = std::exchange(notice_, {});
+  Status removed = files_.remove(path_of(name));
+  if (removed) return removed;
+  // It may never have been there.
+  const auto names = files_.list(folder_);
+  const bool stays = names && std::ranges::find(names.value(), name) != names.value().end();
+  return stays ? removed : Status(Unit{});
 }
 
 }  // namespace tw::peer

@@ -32,6 +32,7 @@ class MeetingPlace {
     const host::Tls& tls;
     Digest training;  ///< wire::Hello::run
     PeerId peer;
+    std::string address{};  ///< where a former process may have listened, too; empty: not known
   };
 
   /// files and self outlive it. unix_s: the wall clock.
@@ -39,7 +40,7 @@ class MeetingPlace {
                std::function<std::int64_t()> unix_s);
 
   struct Found {
-    std::vector<wire::Member> peers;   ///< some of those that are alive
+    std::vector<wire::Member> peers;   ///< some of those that are alive, elsewhere
     std::vector<std::string> ignored;  ///< "NAME is not signed by a peer of this run"
     std::size_t expired = 0;
   };
@@ -54,7 +55,7 @@ class MeetingPlace {
   /// Error::lasting: it would lead others to their own machine.
   Status renew(const std::string& address);
 
-  /// Removes the notice of this peer.
+  /// Removes the notice of this peer. Error: it is still there; a store that is down is none.
   Status leave();
 
   const std::string& folder() const { return folder_; }

@@ -20,6 +20,7 @@
 namespace tw::peer {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
@@ -224,6 +225,24 @@ TEST_F(AMeetingPlace, in_a_store_leads_nobody_to_his_own_machine) {
   EXPECT_THAT(look().ignored, ElementsAre(EndsWith("-1 names [::1]:7000, an address of its machine alone")));
 }
 
+// A key that may not delete: the next process under another id was to dial its own address.
+TEST_F(AMeetingPlace, shows_nobody_a_former_process_at_his_own_address) {
+  const auto former = visitor(1), now = visitor(2);
+  EXPECT_TRUE(former->place.renew(former->address));
+  const int denied = 403;
+  bucket_.refusals = {denied};
+  bucket_.refusal = "AccessDenied";
+  EXPECT_THAT(former->place.leave().error().message,
+              AllOf(HasSubstr("DELETE was answered with 403"), HasSubstr("needs s3:DeleteObject")));
+  MeetingPlace same(files_, "s3://data/run/peers",
+                    {now->token, *now->tls, kSameTraining, PeerId{2}, former->address}, [] { return kNow; });
+  const auto found = same.look(1);
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found.value().peers, IsEmpty());
+  EXPECT_THAT(found.value().ignored, IsEmpty());
+  EXPECT_THAT(peers_of(look()), ElementsAre(1)) << "others may dial it";
+}
+
 TEST_F(AMeetingPlace, is_rid_of_a_notice_that_was_written_although_the_store_said_no) {
   const auto one = visitor(1);
   bucket_.after = [this] { bucket_.is_over = true; };  // the answer is lost
@@ -247,6 +266,9 @@ TEST_F(AMeetingPlace, that_is_down_is_an_error_each_time_and_nothing_else) {
   bucket_.refusals = {0, 0, 503, 503};
   EXPECT_THAT(one->place.renew(one->address).error().message, HasSubstr("connection refused"));
   EXPECT_THAT(one->place.look(1).error().message, HasSubstr("503"));
+  const int denied = 403;
+  bucket_.refusals = {denied};
+  EXPECT_TRUE(one->place.leave()) << "there is no notice that could stay";
   EXPECT_TRUE(one->place.renew(one->address));
   EXPECT_THAT(peers_of(look()), ElementsAre(1));
 }

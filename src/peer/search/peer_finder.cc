@@ -26,9 +26,11 @@ std::string listed(const std::vector<std::string>& all) {
   return shown == all.size() ? first : fmt::format("{} and {} more", first, all.size() - shown);
 }
 
+/// Each once: several starts of a peer were at one address.
 std::string addresses_of(const std::vector<wire::Member>& members) {
   std::vector<std::string> addresses;
-  for (const wire::Member& member : members) addresses.push_back(member.address);
+  for (const wire::Member& member : members)
+    if (std::ranges::find(addresses, member.address) == addresses.end()) addresses.push_back(member.address);
   return listed(addresses);
 }
 
@@ -48,7 +50,7 @@ PeerFinder::PeerFinder(host::Loop& loop, const Options& options, const std::stri
       thread_(loop, [this](const std::string& what) { calls_.say("the search for peers failed: " + what); }) {
   if (!options.session.meeting.place.empty())
     place_.emplace(files_, options.session.meeting.place,
-                   MeetingPlace::Self{*options.token, *options.tls, training, options.session.self},
+                   MeetingPlace::Self{*options.token, *options.tls, training, options.session.self, address_},
                    host::now_unix_s);
 }
 
@@ -71,8 +73,9 @@ void PeerFinder::look(train::Session& session) {
 }
 
 std::vector<wire::Member> PeerFinder::unlinked(std::vector<wire::Member> peers) const {
-  std::erase_if(peers,
-                [this](const wire::Member& one) { return std::ranges::binary_search(linked_, one.peer); });
+  std::erase_if(peers, [this](const wire::Member& one) {
+    return one.address == address_ || std::ranges::binary_search(linked_, one.peer);
+  });
   return peers;
 }
 
@@ -80,7 +83,7 @@ void PeerFinder::recall() {
   const std::vector<wire::Member> known = unlinked(known_.all());
   if (known.empty()) return;
   const std::string& file = known_.path();
-  calls_.say(fmt::format("nobody of the run answers: dials {} that this peer knew before{}: {}", known.size(),
+  calls_.say(fmt::format("nobody of the run answers: dials peers that this peer knew before{}: {}",
                          file.empty() ? "" : " (" + file + ")", addresses_of(known)));
   calls_.dial(known);
 }
@@ -156,13 +159,18 @@ void PeerFinder::write_down() {
 
 void PeerFinder::leave(const std::function<bool()>& cut_short) {
   if (!place_) return;
-  hurry_ = true;  // the errand under way
-  // An error leaves a notice that expires.
-  thread_.submit({[this] {
+  hurry_ = true;                                         // the errand under way
+  const auto result = std::make_shared<Status>(Unit{});  // owners: both halves of the job
+  thread_.submit({[this, result] {
                     hurry_ = false;
-                    (void)place_->leave();
+                    *result = host::result_of<Unit>([this] { return place_->leave(); });
                   },
-                  [this](Duration) { left_ = true; }});
+                  [this, result](Duration) {
+                    left_ = true;
+                    if (!*result)
+                      calls_.say(fmt::format("the notice of this peer stays in {} until it expires: {}",
+                                             place_->folder(), result->error().message));
+                  }});
   loop_.run_until([&] { return left_ || cut_short(); }, kGoodbye);
   hurry_ = true;
 }

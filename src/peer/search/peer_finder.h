@@ -39,7 +39,7 @@ class PeerFinder {
   /// Call now and then, with the session of this peer.
   void look(train::Session& session);
 
-  /// This peer has left: removes its notice, for 3 s at most, or until cut_short().
+  /// This peer has left: removes its notice, for 3 s at most, or until cut_short(). Says why it stays.
   void leave(const std::function<bool()>& cut_short);
 
   world::StoreUses uses() const { return files_.uses(); }
@@ -54,6 +54,7 @@ class PeerFinder {
   void over(Errand errand, const Status& status);
   void write_down();
   bool is_news(const std::string& what);
+  /// Those elsewhere.
   std::vector<wire::Member> unlinked(std::vector<wire::Member> peers) const;
   void say_ignored(const std::vector<std::string>& ignored);
 

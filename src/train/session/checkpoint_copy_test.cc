@@ -15,10 +15,12 @@ namespace tw::train {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::SizeIs;
 using namespace std::chrono_literals;
 
 class MovedClock final : public world::Clock {
@@ -61,6 +63,7 @@ class Shelves final : public world::Files {
 
   Status remove(const std::string& path) override {
     if (gone(path)) return error(path);
+    if (only_grows) return Error{path + ": AccessDenied"};
     files.erase(path);
     return Unit{};
   }
@@ -82,6 +85,7 @@ class Shelves final : public world::Files {
   std::map<std::string, int> writes;  ///< by folder
   std::string away;
   bool torn = false;
+  bool only_grows = false;           ///< nobody may remove anything
   std::function<void()> after_list;  ///< once
 
  private:
@@ -125,9 +129,10 @@ class CheckpointCopy : public ::testing::Test {
     std::string text = "not due";
     if (!checkpoints.copy_is_due()) return text;
     checkpoints.copy(sync::sample::kRun, [&](const Checkpoints::Copied& copied, Duration) {
-      text = !copied.ok()     ? copied.error().message
-             : copied.value() ? "round " + std::to_string(copied.value()->round)
-                              : "nothing";
+      text = !copied.ok()            ? copied.error().message
+             : copied.value().record ? "round " + std::to_string(copied.value().record->round)
+                                     : "nothing";
+      stays = copied.ok() ? copied.value().stays : "";
     });
     copier.run_all();
     return text;
@@ -183,6 +188,7 @@ class CheckpointCopy : public ::testing::Test {
 
   std::vector<wire::Record> records = sync::sample::history(1, 9);
   Round begun = 0;
+  std::string stays;  ///< Checkpoints::AtTarget, of the last copy
   MovedClock clock;
   Shelves files;
   DiskQueue disk, copier;
@@ -234,8 +240,9 @@ TEST_F(CheckpointCopy, holds_up_no_checkpoint_and_those_that_overtake_it_go_as_o
   save(own, 1);
   std::vector<Round> copied;
   const auto begin = [&] {
-    own.copy(sync::sample::kRun,
-             [&](const Checkpoints::Copied& record, Duration) { copied.push_back(record.value()->round); });
+    own.copy(sync::sample::kRun, [&](const Checkpoints::Copied& made, Duration) {
+      copied.push_back(made.value().record->round);
+    });
   };
   begin();
   EXPECT_EQ(waits.copies().current(), (swarm::Wait{.kind = swarm::Wait::Kind::copying,
@@ -275,6 +282,32 @@ TEST_F(CheckpointCopy, appears_whole_or_not_at_all) {
   files.torn = false;
   clock.time += Checkpoints::kRetry;
   EXPECT_EQ(copy(own), "round 1");
+}
+
+// A key that may not delete: each copy was there, beside a part of the same size, and counted as missing.
+TEST_F(CheckpointCopy, in_a_store_is_made_although_nothing_there_can_be_removed) {
+  Checkpoints own = checkpoints(true, "s3://away");
+  for (Round round : {1, 2, 3}) {
+    save(own, round);
+    files.only_grows = true;
+    EXPECT_EQ(copy(own), "round " + std::to_string(round));
+    EXPECT_EQ(copy(own), "not due") << "it is not tried again";
+    files.only_grows = false;
+    EXPECT_EQ(stays.empty(), round < 3) << stays;
+  }
+  EXPECT_THAT(stays, AllOf(HasSubstr("more than checkpoint.keep stay in s3://away: s3://away/round-000001-"),
+                           HasSubstr("AccessDenied")));
+  EXPECT_THAT(names("s3://away"), AllOf(SizeIs(3), Not(Contains(HasSubstr(".part-")))));
+  EXPECT_THAT(rounds("s3://away"), ElementsAre(1, 2, 3));
+  EXPECT_EQ(files.writes["s3:"], 3) << "one each";
+  for (const bool only_grows : {true, false}) {
+    save(own, only_grows ? 4 : 5);
+    files.only_grows = only_grows;
+    EXPECT_THAT(copy(own), HasSubstr("round "));
+    EXPECT_EQ(stays, "") << "it was said";
+    files.only_grows = false;
+  }
+  EXPECT_THAT(rounds("s3://away"), ElementsAre(4, 5));
 }
 
 TEST_F(CheckpointCopy, is_made_of_the_newest_that_verifies) {

@@ -63,11 +63,17 @@ Checkpoints::Copied Checkpoints::copy_newest(const Stores& stores, const Digest&
   // Where one is kept, a save may have removed it for a newer one since the folder was listed.
   if (!found || !found.value()) found = stores.first->load_newest(run);
   TW_TRY(const auto newest, std::move(found));
-  if (!newest) return std::optional<wire::Record>();
+  if (!newest) return AtTarget{};
   const sync::StateImage& image = newest->image;
   const std::lock_guard turn(stores.second->taking_turns);
-  TW_TRY(stores.second->store.save(image, newest->origin, newest->begun));
-  return std::optional(image.record);
+  sync::CheckpointStore& copies = stores.second->store;
+  TW_TRY(copies.add(image, newest->origin, newest->begun));
+  AtTarget there{.record = image.record};
+  if (const Status pruned = copies.prune(image.record, newest->origin); !pruned)
+    there.stays = fmt::format(
+        "copies are made, but old ones cannot be removed, and more than checkpoint.keep stay in {}: {}",
+        copies.folder(), pruned.error().message);
+  return there;
 }
 
 // A copy counts as much as an own one. Where the own ones cannot be used a copy is enough, and the other way
@@ -200,7 +206,9 @@ void Checkpoints::copy(const Digest& run, std::function<void(const Copied&, Dura
   copy_ = Copy::under_way;
   submit<Copied>(
       copier(), next_copy_, [stores = Stores(copied_, copies_), run] { return copy_newest(stores, run); },
-      [this, done = std::move(done)](const Copied& copied, Duration took) {
+      [this, done = std::move(done)](Copied& copied, Duration took) {
+        if (copied.ok() && std::exchange(old_copies_stay_, !copied.value().stays.empty()))
+          copied.value().stays.clear();
         const bool again = copy_ == Copy::overtaken;
         copy_ = again || !copied.ok() ? Copy::due : Copy::idle;
         if (!copied.ok() && !again) copy_from_ = surroundings_.clock.now() + kRetry;

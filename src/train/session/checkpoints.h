@@ -83,11 +83,17 @@ class Checkpoints {
 
   static constexpr Duration kRetry = std::chrono::seconds(60);
 
-  /// Result of a copy: the record of the checkpoint now at the target; nothing if there was none to copy.
-  using Copied = Result<std::optional<wire::Record>>;
+  /// What is at the target after a copy.
+  struct AtTarget {
+    std::optional<wire::Record> record{};  ///< of the newest checkpoint; nothing: there was none to copy
+    std::string stays{};                   ///< a warning of old copies that cannot be removed; empty: no news
+  };
+
+  using Copied = Result<AtTarget>;
 
   /// Copies the newest finished checkpoint with every byte verified. It gets its name only when it is
-  /// complete and durable; an existing copy is not written again. Only when it is due.
+  /// complete and durable; an existing copy is not written again. Only when it is due. Old copies that cannot
+  /// be removed make no copy fail: the next one tries that again.
   void copy(const Digest& run, std::function<void(const Copied&, Duration)> done);
 
   /// Loads the newest checkpoint of this run or the newest copy, whichever history goes before the other.
@@ -153,6 +159,7 @@ class Checkpoints {
   History history_ = History::saved;
   Copy copy_ = Copy::none;
   bool asked_for_anchor_ = false;
+  bool old_copies_stay_ = false;
   Instant copy_from_{};                                    // no copy before
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // owners: this; jobs hold it weakly
 };

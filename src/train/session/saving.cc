@@ -52,8 +52,9 @@ void Saving::copy() {
   checkpoints_.copy(core_.facts.digest(), [this](const Checkpoints::Copied& copied, Duration took) {
     if (!copied.ok()) {
       report<event::Copy>({.round = core_.round}, copied.error(), took);
-    } else if (copied.value()) {
-      report<event::Copy>(*copied.value(), Unit{}, took);
+    } else if (const auto& [record, stays] = copied.value(); record) {
+      report<event::Copy>(*record, Unit{}, took);
+      if (!stays.empty()) core_.events.emit({.round = record->round, .why = stays, .fact = event::Warn{}});
     }
     copy();  // of one that was saved meanwhile
     finish_when_copied();
