@@ -34,7 +34,8 @@ struct OpenRun {
 };
 
 Result<OpenRun> open_run(const std::string& state, const std::string& run) {
-  TW_TRY(auto store, launch::RunStore::open(runs_folder(state), run));
+  TW_TRY(const auto runs, runs_folder(state));
+  TW_TRY(auto store, launch::RunStore::open(runs, run));
   TW_TRY(auto engine, launch::make_engine(store.state().engine));
   return OpenRun{std::move(store), std::move(engine)};
 }
@@ -91,10 +92,30 @@ void describe_down(CLI::App& app, DownArguments& arguments) {
       "\nExamples:\n  tw down mnist");
 }
 
+namespace {
+
+/// A run that ended by itself is not stopped by what is taken away after it. Where that takes its end away,
+/// too (Jobs of Kubernetes), tw up --keep would start it again. before: what it was when tw down began.
+launch::StopState stop_after(const OpenRun& run, launch::StopState before) {
+  const auto reports = ask(*run.engine, run.deployment());
+  const bool is_complete = reports && launch::end_of(reports.value()) == launch::RunEnd::complete;
+  const bool was_stopped = before == launch::StopState::stopped;
+  return is_complete && !was_stopped ? launch::StopState::none : launch::StopState::stopped;
+}
+
+std::string logs_text(const launch::Deployment& deployment) {
+  std::error_code none;
+  const std::string folder = deployment.folder + "/logs";
+  return std::filesystem::exists(folder, none) ? "; logs: " + folder : "";
+}
+
+}  // namespace
+
 int down(const DownArguments& arguments) {
   auto run = open_run(arguments.state, arguments.run);
   if (!run) return complain(run.error().message, kUsage);
   launch::RunState state = run.value().store.state();
+  const launch::StopState before = state.stop;
   state.stop = launch::StopState::stopping;  // before any peer ends: tw up --keep would start it again
   state.deployment.user.env.clear();         // secrets; tw up reads them anew
   if (const Status saved = run.value().store.save(state); !saved)
@@ -110,15 +131,17 @@ int down(const DownArguments& arguments) {
   const bool all_ended = is_done(launch::Action::stop);
   is_done(launch::Action::collect);
   if (!all_ended)
-    return complain(fmt::format("run {} may live yet: {}", deployment.run,
-                                command_for("down", deployment.run, arguments.state)),
-                    kFailed);
+    return complain(
+        fmt::format("run {} may live yet: {}; where you know that no peer of it lives, remove {}, with its "
+                    "logs and checkpoints",
+                    deployment.run, command_for("down", deployment.run, arguments.state), deployment.folder),
+        kFailed);
   is_done(launch::Action::remove);
-  state.stop = launch::StopState::stopped;
+  state.stop = stop_after(run.value(), before);
   mark_started(state.deployment, deployment.peers, 0);
   if (const Status saved = run.value().store.save(std::move(state)); !saved)
     code = complain(saved.error().message, kFailed);
-  if (code == kDone) print_out("run {} is down; logs: {}/logs\n", deployment.run, deployment.folder);
+  if (code == kDone) print_out("run {} is down{}\n", deployment.run, logs_text(deployment));
   return code;
 }
 
@@ -150,7 +173,9 @@ std::string note_on(const std::string& folder, const std::string& run, const std
 }
 
 int list_runs(const StatusArguments& arguments) {
-  const std::string folder = runs_folder(arguments.state);
+  const auto found = runs_folder(arguments.state);
+  if (!found) return complain(found.error().message, kUsage);
+  const std::string& folder = found.value();
   const std::vector<std::string> runs = launch::runs_in(folder);
   if (arguments.json) {
     print_out("{}", json_of_runs(runs));

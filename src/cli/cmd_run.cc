@@ -12,6 +12,7 @@
 #include "host/loop.h"
 #include "host/system/temporary_folder.h"
 #include "launch/local/crew.h"
+#include "monitor/logs/log_file.h"
 #include "monitor/logs/log_follower.h"
 #include "monitor/report/report.h"
 #include "monitor/report/report_text.h"

@@ -15,7 +15,9 @@ namespace tw::cli {
 namespace {
 
 int up_once(const UpArguments& arguments, const LaunchRequest& request, const launch::Engine& engine) {
-  auto store = launch::RunStore::open_or_make(runs_folder(arguments.state), request.name);
+  const auto runs = runs_folder(arguments.state);
+  if (!runs) return complain(runs.error().message, kUsage);
+  auto store = launch::RunStore::open_or_make(runs.value(), request.name);
   if (!store) return complain(store.error().message, kUsage);
   const Launched launched = launch_run(arguments, request, engine, store.value(), Launcher::person);
   if (launched.refused) return complain(launched.trouble, kUsage);
@@ -74,10 +76,14 @@ void describe_up(CLI::App& app, UpArguments& arguments) {
   describe_market(*command, arguments.market);
   for (const char* of_keep : {"--ask", "--every", "--offers", "--catalog"})
     command->get_option(of_keep)->needs(keep);
+  CLI::Option* anew =
+      command->add_flag("--anew", arguments.anew,
+                        "begin from round 1, and set old checkpoints aside; refused while a peer lives");
   CLI::Option* check = command->add_flag(
       "--check", arguments.check, "set the machines up and check that the program can run; start nothing");
   command->add_flag("--dry-run", arguments.dry_run, "print files and commands, without secrets; do nothing")
       ->excludes(check);
+  check->excludes(anew);
   command->footer(
       "A second tw up changes nothing while all peers run, and starts those that do not. With another\n"
       "plan it adds and removes the difference. Tokens go as files of mode 0600, never on a command\n"

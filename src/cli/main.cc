@@ -93,6 +93,9 @@ const CLI::App& chosen_command(const CLI::App& app) {
   return chosen.empty() ? app : chosen_command(*chosen.front());
 }
 
+/// `tw run ... -- COMMAND`: what comes after is the user's.
+bool takes_program(std::string_view command) { return command == "run" || command == "profile"; }
+
 std::string unknown_argument(const CLI::App& command) {
   const std::vector<std::string> extra = command.remaining();
   if (extra.empty()) return "";
@@ -108,6 +111,8 @@ std::string unknown_argument(const CLI::App& command) {
   std::string meant = did_you_mean(extra.front(), known);
   if (meant.empty() && !parts.empty() && !extra.front().starts_with('-'))
     meant = fmt::format("; expected one of {}", fmt::join(parts, ", "));
+  if (meant.empty() && takes_program(command.get_name()) && !extra.front().starts_with('-'))
+    meant = fmt::format("; write the program after --, as in: tw {} -- python3 train.py", command.get_name());
   return fmt::format("unknown argument {}{}", extra.front(), meant);
 }
 
@@ -219,9 +224,8 @@ int run(int count, char** words) {
         is_option ? fmt::format("; did you mean \"tw --{}\"?", first) : did_you_mean(first, commands);
     return complain(fmt::format("{}: no such command{}\nsee: tw --help", first, meant), kUsage);
   }
-  // `tw run ... -- COMMAND`: what comes after is the user's.
   const auto end = std::find(words, words + count, std::string_view("--"));
-  if ((first == "run" || first == "profile") && end != words + count) {
+  if (takes_program(first) && end != words + count) {
     (first == "run" ? arguments.run.words : arguments.profile.words).assign(end + 1, words + count);
     count = static_cast<int>(end - words);
   }

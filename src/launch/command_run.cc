@@ -22,8 +22,10 @@
 
 #include "base/cause_text.h"
 #include "base/result.h"
+#include "base/text/split.h"
 #include "base/text/text.h"
 #include "host/system/calendar.h"
+#include "host/system/environment.h"
 #include "host/system/own_folder.h"
 #include "launch/held_signals.h"
 #include "launch/run_store.h"
@@ -168,6 +170,19 @@ int spawn(const Command& command, int input, int output, int errors, pid_t& pid)
   return cause;
 }
 
+std::string missing_text(const std::string& program) {
+  return fmt::format("{}: no such program on this machine: is it installed?", program);
+}
+
+/// Where posix_spawnp looks, too.
+bool finds_program(const std::string& program) {
+  if (program.find('/') != std::string::npos) return access(program.c_str(), F_OK) == 0;
+  const std::string path = host::environment_value("PATH");
+  return std::ranges::any_of(split(path.empty() ? "/bin:/usr/bin" : path, ':'), [&](const auto& folder) {
+    return access(((folder.empty() ? "." : folder) + "/" + program).c_str(), F_OK) == 0;
+  });
+}
+
 /// "p2: ", where a command is about a peer.
 std::string whose(const Command& command) {
   return command.peer == 0 ? "" : short_name({.number = command.peer}) + ": ";
@@ -256,6 +271,12 @@ std::string to_line(const Command& command) {
   return line;
 }
 
+std::string missing_program(const std::vector<Command>& commands) {
+  for (const Command& command : commands)
+    if (!finds_program(command.words.front())) return missing_text(command.words.front());
+  return "";
+}
+
 Result<Output> run_command(const Command& command) {
   const Error interrupted{fmt::format("{}{}: interrupted", whose(command), client_of(command))};
   if (HeldEndSignals::came()) return interrupted;
@@ -269,8 +290,7 @@ Result<Output> run_command(const Command& command) {
   pid_t pid = -1;
   const int cause = spawn(command, input.number(), output.number(), errors.number(), pid);
   if (cause == ENOENT) {
-    const std::string why =
-        fmt::format("{}: no such program on this machine: is it installed?", command.words.front());
+    const std::string why = missing_text(command.words.front());
     if (std::ranges::find(command.fine, kNoProgram) == command.fine.end()) return Error{why};
     return Output{command, kNoProgram, "", why};
   }

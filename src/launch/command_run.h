@@ -37,6 +37,9 @@ struct Batch {
 
 Batch run_all(const std::vector<Command>& commands);
 
+/// Why the first of these commands whose program is not on this machine cannot run; empty: all are there.
+std::string missing_program(const std::vector<Command>& commands);
+
 /// As a shell line, for --dry-run and messages.
 std::string to_line(const Command& command);
 

@@ -118,6 +118,7 @@ std::vector<std::string> peer_words(const Deployment& deployment, const PeerJob&
                                     "--out", paths.out,      "--listen", paths.listen};
   if (start == Start::begin)
     words.insert(words.end(), {"--no-rejoin", "--wait-for", std::to_string(deployment.peers.size())});
+  if (start == Start::begin && deployment.anew) words.emplace_back("--anew");
   if (start == Start::again) words.emplace_back("--rejoin");
   const bool resumes = !peer.address.empty() && may_resume(deployment, peer);
   const bool dials = start == Start::join || (start == Start::again && !resumes);

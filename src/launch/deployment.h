@@ -79,6 +79,7 @@ struct Deployment {
   std::uint32_t founder = 0;                  ///< number of the peer that began the run, or resumes it in its
                                               ///< place; 0: not known
   bool begun = false;                         ///< a peer of the run lives, or may: all starts have `--rejoin`
+  bool anew = false;                          ///< this start begins the run anew; in no state file
 
   bool operator==(const Deployment&) const = default;
 };
@@ -134,7 +135,7 @@ struct PeerPaths {
 
 /// The kind of start that a command line is for.
 enum class Start {
-  begin,  ///< the very first one: it begins the run once enough peers are linked
+  begin,  ///< the very first one: it begins the run once enough peers are linked. It alone has --anew
   join,   ///< the run begins meanwhile, or is running
   again,  ///< as join, and the run had begun before: `--rejoin`; its founder may resume it
 };

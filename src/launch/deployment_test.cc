@@ -63,6 +63,20 @@ TEST(Deployment, the_first_anchor_begins_the_run_and_only_the_very_first_start_i
   }
 }
 
+TEST(Deployment, the_peer_that_begins_a_run_anew_says_so_in_this_start_alone) {
+  Deployment deployment = three_peers();
+  const auto words = [&](std::size_t place) {
+    const PeerJob& peer = deployment.peers[place];
+    return peer_words(deployment, peer, start_of(deployment, peer), kPaths);
+  };
+  EXPECT_THAT(words(0), Not(Contains("--anew")));
+  deployment.anew = true;
+  EXPECT_THAT(words(0), Contains("--anew"));
+  EXPECT_THAT(words(1), Not(Contains("--anew"))) << "it joins that one";
+  deployment.begun = true;
+  EXPECT_THAT(words(0), Not(Contains("--anew"))) << "it comes back";
+}
+
 TEST(Deployment, command_lines_name_the_others_and_not_themselves) {
   const Deployment deployment = three_peers();
   const PeerJob& first = deployment.peers[0];

@@ -41,6 +41,7 @@ struct Command {
   Duration limit{};  ///< afterwards it is ended, with its process group; 0: it takes as long as it takes
   bool again_when_late = false;  ///< once
   bool others_go_on = false;     ///< when it fails, those after it are run all the same
+  std::optional<int> in_vain{};  ///< of a start: the exit code by which it says that nothing of it lives
 
   bool operator==(const Command&) const = default;
 };

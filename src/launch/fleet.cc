@@ -59,7 +59,7 @@ bool is_at(const Deployment& deployment, const std::set<std::uint32_t>& lost, co
 
 /// Those of which a machine may know.
 std::vector<PeerJob> tried(std::vector<PeerJob> peers) {
-  std::erase_if(peers, &PeerJob::untried);
+  std::erase_if(peers, [](const PeerJob& peer) { return peer.untried; });
   return peers;
 }
 
@@ -88,12 +88,15 @@ namespace {
 
 /// Takes those from the started ones that failed.
 void take_failures(const Batch& batch, Started& started) {
-  for (const Batch::Failure& failure : batch.failures) {
-    const auto is_hit = [&](const PeerJob& peer) { return failure.peer == 0 || failure.peer == peer.number; };
-    if (failure.why != Batch::Why::failed)
-      std::ranges::copy_if(started.peers, std::back_inserter(started.uncertain), is_hit);
+  const auto take = [&](std::uint32_t number, std::vector<PeerJob>* to) {
+    const auto is_hit = [&](const PeerJob& peer) { return number == 0 || number == peer.number; };
+    if (to != nullptr) std::ranges::copy_if(started.peers, std::back_inserter(*to), is_hit);
     std::erase_if(started.peers, is_hit);
-  }
+  };
+  for (const Output& output : batch.outputs)
+    if (output.command.in_vain == output.exit_code) take(output.command.peer, &started.in_vain);
+  for (const Batch::Failure& failure : batch.failures)
+    take(failure.peer, failure.why == Batch::Why::failed ? nullptr : &started.uncertain);
 }
 
 Started start_group(const Engine& engine, const Deployment& deployment, const std::vector<PeerJob>& peers,
@@ -110,12 +113,19 @@ Started start_group(const Engine& engine, const Deployment& deployment, const st
   // Those that begin the run wait for as many as there are.
   Deployment ready = deployment;
   std::erase_if(ready.peers, [&](const PeerJob& peer) { return is_at(deployment, lost, peer); });
+  const std::vector<Command> commands = engine.commands(Action::start, ready, started.peers);
+  // Nobody asked for what such a program would start, so nothing of it may live.
+  if (const std::string missing = missing_program(commands); !missing.empty()) {
+    add_line(started.trouble, missing);
+    started.peers.clear();
+    return started;
+  }
   if (const Status may = before(ready, started.peers); !may) {
     add_line(started.trouble, may.error().message);
     started.peers.clear();
     return started;
   }
-  const Batch begun = run_all(engine.commands(Action::start, ready, started.peers));
+  const Batch begun = run_all(commands);
   add_line(started.trouble, text_of(begun));
   take_failures(begun, started);
   return started;
@@ -138,6 +148,7 @@ Started start(const Engine& engine, const Deployment& deployment, const std::vec
     const Started started = start_group(engine, deployment, group, before);
     add_line(all.trouble, started.trouble);
     all.uncertain.insert(all.uncertain.end(), started.uncertain.begin(), started.uncertain.end());
+    all.in_vain.insert(all.in_vain.end(), started.in_vain.begin(), started.in_vain.end());
     all.peers.insert(all.peers.end(), started.peers.begin(), started.peers.end());
     nobody_begins = !deployment.begun && has_peer(group, first.number) && !has_peer(all.peers, first.number);
   }

@@ -21,6 +21,7 @@ Status perform(const Engine& engine, Action action, const Deployment& deployment
 struct Started {
   std::vector<PeerJob> peers;
   std::vector<PeerJob> uncertain;  ///< their start was late or interrupted: nobody knows whether they start
+  std::vector<PeerJob> in_vain;    ///< nothing of this start lives, for certain (Command::in_vain)
   std::string trouble;             ///< a line for each peer, host or command that failed; empty: nothing did
 };
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "launch/test_deployment.h"
@@ -28,6 +30,9 @@ class OneByOne final : public Engine {
       const bool fails = (action == Action::start ? fail_to_start : unready).contains(peer.number);
       told.insert(peer.number);
       commands.push_back({.words = {fails ? "false" : "true"}, .peer = peer.number});
+      if (action == Action::start && without_client.contains(peer.number))
+        commands.back().words = {"no-such-program-of-tw"};
+      if (action == Action::start && says_nothing_lives) commands.back().in_vain = 1;  // as false ends
       if (action == Action::start && slow_to_start.contains(peer.number)) {
         commands.back().words = {"sleep", "600"};
         commands.back().limit = std::chrono::milliseconds(50);
@@ -59,8 +64,9 @@ class OneByOne final : public Engine {
     return {{peers.front()}, {peers.begin() + 1, peers.end()}};
   }
 
-  std::set<std::uint32_t> unready, fail_to_start, slow_to_start;
+  std::set<std::uint32_t> unready, fail_to_start, slow_to_start, without_client;
   bool first_alone = false;                 ///< on an engine of its own
+  bool says_nothing_lives = false;          ///< about a start that fails
   mutable std::vector<std::string> jobs{};  ///< that live after a stop
   mutable std::set<std::uint32_t> told{};   ///< peers that commands were for
   bool end_fails = false, ends = true;
@@ -102,6 +108,20 @@ TEST(Fleet, a_start_that_is_late_is_no_failure_that_can_be_forgotten) {
   const Started started = start_all(engine, three_peers());
   EXPECT_EQ(numbers(started), std::vector<std::uint32_t>{1});
   EXPECT_EQ(numbers_of(started.uncertain), std::vector<std::uint32_t>{3});
+}
+
+TEST(Fleet, knows_of_which_start_nothing_lives) {
+  OneByOne engine;
+  engine.fail_to_start = {2};
+  engine.slow_to_start = {3};
+  engine.says_nothing_lives = true;
+  const Started started = start_all(engine, three_peers());
+  EXPECT_EQ(numbers(started), std::vector<std::uint32_t>{1});
+  EXPECT_EQ(numbers_of(started.in_vain), std::vector<std::uint32_t>{2});
+  EXPECT_EQ(numbers_of(started.uncertain), std::vector<std::uint32_t>{3});
+  EXPECT_NE(started.trouble.find("p2: false: exit code 1"), std::string::npos) << started.trouble;
+  engine.says_nothing_lives = false;
+  EXPECT_TRUE(start_all(engine, three_peers()).in_vain.empty());
 }
 
 TEST(Fleet, says_who_starts_once_their_machines_are_ready) {
@@ -188,6 +208,22 @@ TEST(Fleet, a_machine_that_cannot_be_reached_for_its_first_start_holds_up_no_sta
   EXPECT_TRUE(deployment.peers[1].untried);
   EXPECT_EQ(deployment.peers[0].starts, 1U) << "and have an id";
   EXPECT_EQ(deployment.peers[1].starts, 0U);
+}
+
+TEST(Fleet, what_the_client_of_an_engine_is_missing_for_was_never_started) {
+  OneByOne engine;
+  engine.first_alone = true;
+  engine.without_client = {2, 3};
+  std::vector<std::uint32_t> said;
+  const auto mark = [&](const Deployment&, const std::vector<PeerJob>& peers) {
+    std::ranges::move(numbers_of(peers), std::back_inserter(said));
+    return Status(Unit{});
+  };
+  const Deployment deployment = three_peers();
+  const Started started = start(engine, deployment, deployment.peers, mark);
+  EXPECT_EQ(numbers(started), std::vector<std::uint32_t>{1});
+  EXPECT_EQ(said, std::vector<std::uint32_t>{1}) << "the others stay untried, and are absent";
+  EXPECT_EQ(started.trouble, "no-such-program-of-tw: no such program on this machine: is it installed?");
 }
 
 TEST(Fleet, a_peer_that_is_unknown_has_no_logs_to_fetch) {

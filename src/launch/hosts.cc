@@ -58,6 +58,12 @@ Result<Host> host_of(std::istringstream& words, const std::string& first) {
   return host;
 }
 
+/// Its peers would listen where those of the other line do.
+bool shares_ports(const Host& host, const Host& other) {
+  return host.address == other.address && host.port < other.port + other.peers &&
+         other.port < host.port + host.peers;
+}
+
 }  // namespace
 
 Result<std::vector<Host>> read_hosts(const std::string& file, std::string_view text) {
@@ -71,6 +77,13 @@ Result<std::vector<Host>> read_hosts(const std::string& file, std::string_view t
     if (!(words >> first)) continue;
     auto host = host_of(words, first);
     if (!host) return Error{fmt::format("{}:{}: {}", file, number, host.error().message)};
+    const auto other =
+        std::ranges::find_if(hosts, [&](const Host& before) { return shares_ports(host.value(), before); });
+    if (other != hosts.end())
+      return Error{
+          fmt::format("{}:{}: {}: peers of {} listen at {}:{}, too; expected another port=, or one line with "
+                      "peers=N",
+                      file, number, host.value().ssh, other->ssh, other->address, other->port)};
     hosts.push_back(std::move(host).value());
   }
   if (hosts.empty())

@@ -136,6 +136,20 @@ TEST(Placement, a_host_that_is_no_longer_listed_loses_its_peer) {
   EXPECT_EQ(after[1].host, "c");
 }
 
+TEST(Hosts, two_lines_for_the_same_ports_of_a_host_are_refused) {
+  const auto complaint = [](const char* text) {
+    const auto hosts = read_hosts("hosts.txt", text);
+    return hosts.ok() ? "" : hosts.error().message;
+  };
+  EXPECT_EQ(
+      complaint("gpu1\n# the same\nada@gpu1\n"),
+      "hosts.txt:3: ada@gpu1: peers of gpu1 listen at gpu1:7000, too; expected another port=, or one line "
+      "with peers=N");
+  EXPECT_THAT(complaint("gpu1 peers=2\nada@gpu1 port=7001\n"), HasSubstr("hosts.txt:2: "));
+  EXPECT_EQ(complaint("gpu1 peers=2\nada@gpu1 port=7002\n"), "");
+  EXPECT_EQ(complaint("a address=10.0.0.5\nb address=10.0.0.6\n"), "");
+}
+
 TEST(Hosts, every_error_names_file_line_and_what_was_expected) {
   const auto complaint = [](const char* text) {
     const auto hosts = read_hosts("hosts.txt", text);

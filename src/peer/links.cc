@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "base/text/fields.h"
 #include "base/text/option.h"
+#include "base/text/text.h"
 #include "host/address.h"
 #include "host/disk/absolute_path.h"
 #include "host/identity/authority.h"
@@ -215,6 +216,9 @@ void LinkReader::read_role(const std::optional<wire::Token>& token) {
 Status LinkReader::read_log() {
   TW_TRY(const auto limits, parse_log_limit(option("log_limit"), given_.log_limit));
   options_.log_limits = limits;
+  for (const auto& [key, folder] : {std::pair("out", given_.out), std::pair("run", given_.run_folder)})
+    if (const std::string_view fault = home_fault(folder); !fault.empty())
+      return Error{fmt::format("{}: {}", option(key).with(folder), fault)};
   options_.out = host::absolute_path(given_.out);
   options_.run_folder = host::absolute_path(given_.run_folder);
   return Unit{};

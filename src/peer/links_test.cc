@@ -181,6 +181,8 @@ TEST_F(ReadLinks, warn_a_program_that_its_run_is_open_to_the_network) {
 }
 
 TEST_F(ReadLinks, name_a_wrong_value_as_it_was_written) {
+  const std::string fault = "=~/logs: only a shell takes ~ for a home folder; write the whole path";
+  expect({.out = "~/logs"}, "--out " + fault.substr(1), "out" + fault);
   expect({.join = {"10.0.0.5"}, .token = token()},
          "--join 10.0.0.5: expected HOST:PORT, such as 10.0.0.5:7000",
          "join=10.0.0.5: expected HOST:PORT, such as 10.0.0.5:7000");
@@ -285,6 +287,8 @@ TEST_F(ReadLinks, say_what_is_wrong_with_a_token) {
   const std::string no_token =
       "what was given is no token: it does not begin with tw1-; expected the line that `tw token` printed";
   expect({.token = "nonsense"}, "--token: " + no_token, "token: " + no_token);
+  const std::string file = folder_ + "/token", found = no_token + "; " + file + " is a file: ";
+  expect({.token = file}, "--token: " + found + "--token @" + file, "token: " + found + "token=@" + file);
   EXPECT_THAT(complaint({.token = "@" + folder_ + "/x"}, Spelling::command_line),
               HasSubstr("--token @" + folder_ + "/x: "));
   EXPECT_THAT(complaint({.token = "@" + folder_ + "/x"}, Spelling::python),

@@ -46,7 +46,12 @@ std::string token_file(const std::string& run_folder) { return run_folder + "/to
 Result<wire::Token> read_token(const OptionName& option, const std::string& text, const Warn& warn) {
   if (!text.starts_with("@")) {
     auto token = wire::token_in(text);
-    if (!token) return Error{fmt::format("{}: what was given {}", option.name, token.error().message)};
+    std::error_code error;
+    const bool is_file = std::filesystem::is_regular_file(text, error);
+    if (!token)
+      return Error{
+          fmt::format("{}: what was given {}{}", option.name, token.error().message,
+                      is_file ? fmt::format("; {} is a file: {}", text, option.with("@" + text)) : "")};
     return token;
   }
   const std::string path = text.substr(1);

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "monitor/logs/event_log_json.h"
+#include "monitor/logs/test_logs.h"
 #include "monitor/report/report.h"
 
 /// The vocabulary of these tests: a folder with a small run in it, processes of `tw`, and what they left

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m tradewind.demo: the whole story, and what it says when peers end unlike each other."""
 
+import contextlib
 import http.server
 import os
 import re
@@ -8,9 +9,11 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 from conftest import needs_engine
+from test_folders import wait_until
 from tradewind.demo import __main__ as demo
 from tradewind.demo.__main__ import _judge, program
 from tradewind.demo.peer import Pace, digits, line_of
@@ -109,6 +112,31 @@ def test_ctrl_c_ends_all_processes_with_one_line(needs_tw, environment):
             crew.send_signal(signal.SIGINT)
     assert crew.wait(timeout=60) == 130, shown
     assert "stopped before the end" in shown[-1] and not any("Traceback" in line for line in shown), shown
+
+
+def _lives(folder):
+    """Processes that name the folder among their variables, as all of a demo do."""
+    found = []
+    for variables in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"TRADEWIND_DEMO_RESULTS={folder}/".encode() in variables.read_bytes():
+                found.append(variables.parent.name)
+    return found
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGHUP, 75), (signal.SIGKILL, -signal.SIGKILL)])
+@needs_engine
+def test_nothing_of_it_lives_on_when_its_terminal_is_closed_or_it_is_killed(
+    needs_tw, environment, tmp_path, number, code
+):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    demo_itself = subprocess.Popen(COMMAND, env=environment, text=True, start_new_session=True, **pipes)
+    while "Watch them" not in demo_itself.stdout.readline():
+        pass
+    wait_until(lambda: len(_lives(tmp_path)) > 2)  # the demo follows what it has started
+    os.killpg(demo_itself.pid, number)
+    assert demo_itself.wait(timeout=60) == code
+    wait_until(lambda: not _lives(tmp_path))
 
 
 def test_the_page_opens_once_it_is_served(monkeypatch):

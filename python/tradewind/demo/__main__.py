@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import importlib.util
 import os
 import signal
@@ -23,6 +24,7 @@ from ..program import free_port, program
 
 _PEERS, _ROUNDS, _KILLED_IN, _JOINED_IN = 4, 90, 20, 30
 _PEER = [sys.executable, "-m", "tradewind.demo.peer"]
+_SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 _QUIET = "ignore:Failed to initialize NumPy"
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy serves this machine's pages
 _STORY = """\
@@ -57,11 +59,24 @@ def _open_page(page: str) -> None:
 
 def _run(command: List[str], environment: Dict[str, str], report: Path) -> int:
     """Shows what the processes print, and keeps the table with which `tw run` ends in `report`. Exit code."""
+    libc, demo = ctypes.CDLL(None), os.getpid()
+
+    def end_with_demo() -> None:  # tw run does the same for its processes
+        libc.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
+        if os.getppid() != demo:
+            os._exit(1)
+
     crew = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=end_with_demo,
     )
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda received, _: crew.send_signal(received))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, lambda received, _: crew.send_signal(received))
     assert crew.stdout is not None
     with report.open("w") as rest:
         for line in crew.stdout:
@@ -89,7 +104,8 @@ def _judge(results: Path, folder: Path) -> int:
 
 
 def main(words: Optional[List[str]] = None) -> int:
-    """Exit code: 0; 1 (no PyTorch, or their parameters differ); 2 (wrong usage, or no `tw`); 130 (Ctrl-C)."""
+    """Exit code: 0; 1 (no PyTorch, or their parameters differ); 2 (wrong usage, or no `tw`);
+    130 (Ctrl-C); 75 (SIGTERM, or the terminal is closed)."""
     parser = argparse.ArgumentParser(
         prog="python3 -m tradewind.demo", description="Trains digits in four processes."
     )

@@ -85,7 +85,10 @@ TEST(Complaints, have_the_line_and_the_key) {
   EXPECT_EQ(keys_in("a: 1\na: 2\n"), "a=1 a.yaml:2: a: given twice");
   EXPECT_EQ(keys_in("a: {b: 1}\n"), "a.yaml:1: a: expected a word, found a map");
   EXPECT_EQ(keys_in("a: [[1]]\n"), "a.yaml:1: a: expected a word, found a list of lists or maps");
-  EXPECT_EQ(keys_in("a: 1\n\tb: 1\n").substr(0, 9), "a.yaml:2:");
+  EXPECT_EQ(keys_in("a: 1\n\tb: 1\n"), "a.yaml:2: a tab at the beginning; YAML takes spaces alone");
+  EXPECT_EQ(keys_in("a: {b: 1\nc: 1\n"),
+            "a.yaml:2: no valid YAML: end of map flow not found; expected KEY: VALUE, and each bracket and "
+            "quote closed");
 }
 
 TEST(Tree, of_more_levels_or_values_than_a_person_writes_is_refused) {

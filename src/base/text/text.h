@@ -49,4 +49,9 @@ inline std::string_view without_byte_order_mark(std::string_view text) {
   return text;
 }
 
+/// What is wrong with a path that a shell would have expanded; empty: nothing.
+inline std::string_view home_fault(std::string_view path) {
+  return path.starts_with('~') ? "only a shell takes ~ for a home folder; write the whole path" : "";
+}
+
 }  // namespace tw

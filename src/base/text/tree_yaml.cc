@@ -5,7 +5,10 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
+
+#include "base/text/split.h"
 
 namespace tw {
 namespace {
@@ -48,6 +51,24 @@ class TreeCopy {
   int merged_ = 0;
 };
 
+/// The first line that is indented by a tab; 0: none is.
+int line_with_tab(std::string_view text) {
+  int number = 1;
+  for (const std::string& line : split(text, '\n')) {
+    if (line.substr(0, line.find_first_not_of(" \t")).find('\t') != std::string::npos) return number;
+    ++number;
+  }
+  return 0;
+}
+
+/// yaml-cpp names neither the fault nor its remedy.
+Error syntax_error(const std::string& file, std::string_view text, const YAML::Exception& fault) {
+  if (const int line = line_with_tab(text); line > 0)
+    return {fmt::format("{}:{}: a tab at the beginning; YAML takes spaces alone", file, line)};
+  return {fmt::format("{}:{}: no valid YAML: {}; expected KEY: VALUE, and each bracket and quote closed",
+                      file, std::max(fault.mark.line, 0) + 1, fault.msg)};
+}
+
 }  // namespace
 
 const Tree* Tree::find(std::string_view name) const {
@@ -72,7 +93,7 @@ Result<Tree> parse_yaml(const std::string& file, std::string_view text) {
     return Error{
         fmt::format("{}:1: expected at most {} values in {} levels", file, kMostValues, kMostLevels)};
   } catch (const YAML::Exception& e) {
-    return Error{fmt::format("{}:{}: {}", file, std::max(e.mark.line, 0) + 1, e.msg)};
+    return syntax_error(file, text, e);
   }
 }
 

@@ -29,6 +29,7 @@ struct UpArguments {
   std::string every = "10s";      ///< between looks of --keep
   bool dry_run = false;
   bool check = false;
+  bool anew = false;  ///< of this start alone
   bool keep = false;
   bool ask = false;
   MarketArguments market;  ///< prices of --keep

@@ -117,7 +117,7 @@ Result<std::vector<std::string>> settings_of(const UpArguments& arguments, const
   return settings;
 }
 
-/// Errors that every peer would report, including missing files.
+/// Errors that every peer would report once its machine is paid for.
 Result<train::RunOptions> checked_run(const UpArguments& arguments, const LaunchRequest& request) {
   TW_TRY(const auto overrides, overrides_of(arguments, request.plan));
   return train::read_run_file(request.run_file, overrides);
@@ -285,10 +285,8 @@ Result<LaunchRequest> read_request(const UpArguments& arguments) {
         fmt::format("{}: program.command: missing; expected the words that start the program on each "
                     "machine, such as [python3, train.py]",
                     request.run_file)};
-  if (request.engines.has("local")) {  // elsewhere the machines have the files that it names
-    TW_TRY(const auto run, checked_run(arguments, request));
-    request.has_checkpoints = run.checkpoint.folder != train::CheckpointOptions::kNone;
-  }
+  TW_TRY(const auto run, checked_run(arguments, request));
+  request.has_checkpoints = run.checkpoint.folder != train::CheckpointOptions::kNone;
   TW_TRY(auto name, name_of_run(arguments, request.run_file));
   request.name = std::move(name);
   const bool by_ssh = request.engines.has("ssh");
@@ -323,9 +321,18 @@ Result<std::vector<launch::PeerJob>> with_addresses(const LaunchRequest& request
 
 namespace {
 
-/// After tw down they may be reached elsewhere.
-std::vector<launch::PeerJob> former_peers(const LaunchRequest& request, const launch::RunState& before) {
+/// After tw down they may be reached elsewhere. One that was never started may change its engine.
+Result<std::vector<launch::PeerJob>> former_peers(const LaunchRequest& request,
+                                                  const launch::RunState& before) {
   std::vector<launch::PeerJob> peers = before.deployment.peers;
+  if (peers.empty()) return peers;
+  TW_TRY(const auto engines, launch::EngineChoice::parse({before.engine}));
+  for (launch::PeerJob& peer : peers) {
+    if (!peer.untried || engines.engine_of(peer) == request.engines.engine_of(peer)) continue;
+    peer.host.clear();
+    peer.home.clear();
+    peer.address.clear();
+  }
   if (before.stop != launch::StopState::stopped) return peers;
   for (launch::PeerJob& peer : peers) {
     if (request.engines.engine_of(peer) == "local") peer.address.clear();
@@ -358,7 +365,7 @@ Result<launch::RunState> wanted_state(const UpArguments& arguments, const Launch
   if (!grace || *grace < std::chrono::seconds(1))
     return Error{fmt::format("--grace {}: expected {}, from 1s", arguments.grace, kDurationWords)};
   deployment.grace = *grace;
-  const std::vector<launch::PeerJob> former = former_peers(request, before);
+  TW_TRY(const auto former, former_peers(request, before));
   auto peers = launch::place({.plan = request.plan.peers,
                               .before = former,
                               .hosts = request.hosts,

@@ -24,7 +24,7 @@ struct LaunchRequest {
   std::string run_file;   ///< absolute
   std::string name;
   train::ProgramOptions program{};
-  bool has_checkpoints = true;  ///< as far as it is known: on this machine
+  bool has_checkpoints = true;
   std::vector<launch::Host> hosts;
   launch::EngineChoice engines;
   std::map<std::string, std::string> with;  ///< settings of the engines

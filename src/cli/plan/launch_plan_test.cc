@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/plan/launch_plan.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -64,6 +65,27 @@ TEST_F(Request, takes_an_empty_value_of_a_variable_as_a_value) {
                 .message.find("program.env: NOWHERE_EXPORTED has no value: write one (\"\" for an empty "
                               "one), or export NOWHERE_EXPORTED"),
             std::string::npos);
+}
+
+/// Before a machine is rented: each peer would end with 2 on its own.
+TEST_F(Request, with_wrong_values_is_refused_on_every_engine) {
+  for (const char* engine : {"local", "k8s", "skypilot", "slurm"}) {
+    arguments_.on = {engine};
+    arguments_.set = {};
+    EXPECT_EQ(fault(), "") << engine;
+    arguments_.set = {"training.mode=fast"};
+    EXPECT_THAT(fault(), testing::StartsWith("training.mode: expected sync or delayed")) << engine;
+    arguments_.set = {"training.target_batch_size=-4"};
+    EXPECT_THAT(fault(), testing::StartsWith("training.target_batch_size: expected ")) << engine;
+  }
+  std::ofstream(folder_ + "/PLAN.yaml") << "run: run.yaml\nsettings: [training.codec=fp8]\npeers: [{site: "
+                                           "\"gcp:us\", gpu: T4, purchase: spot}]\n";
+  arguments_.set = {};
+  EXPECT_THAT(fault(), testing::StartsWith("training.codec: expected "));
+  arguments_.set = {"training.codec=fp16"};
+  EXPECT_EQ(fault(), "") << "what the user sets wins";
+  std::ofstream(folder_ + "/run.yaml") << "training: {norm_cap: abc}\nprogram: {command: [python3]}\n";
+  EXPECT_THAT(fault(), testing::HasSubstr("run.yaml:1: training.norm_cap: expected "));
 }
 
 TEST_F(Request, with_a_program_that_is_not_there_is_refused) {

@@ -68,7 +68,9 @@ class Keeper {
   /// The state is read anew each time: other commands may have changed the run, or be at work on it. False:
   /// this was the last look.
   bool look_now() {
-    const std::string runs = runs_folder(arguments_.state);
+    const auto found = runs_folder(arguments_.state);
+    if (!found) return give_up(found.error());
+    const std::string& runs = found.value();
     if (const auto stop = launch::stop_state_of(runs, run_); stop != launch::StopState::none)
       return end_as_stopped(stop);
     auto store = launch::RunStore::open_if_free(runs, run_);
@@ -327,6 +329,7 @@ Result<Duration> interval_of(const UpArguments& arguments) {
 int keep_run(const UpArguments& arguments, const std::string& run, Duration every) {
   UpArguments same = arguments;
   same.name = run;
+  same.anew = false;
   return Keeper(same, run, every).run();
 }
 

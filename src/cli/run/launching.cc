@@ -88,18 +88,22 @@ void show_plan(const launch::Engine& engine, const launch::Deployment& wanted, c
       for (const launch::Command& command : engine.commands(action, wanted, *peers)) show(command);
 }
 
-/// A peer stays with its engine; engines of others may change.
+/// A peer that was started stays with its engine; engines of others may change.
 Status check_engine(const LaunchRequest& request, const launch::RunStore& store, const std::string& state) {
   const std::vector<launch::PeerJob>& peers = store.state().deployment.peers;
   if (peers.empty()) return request.engines.check(request.plan.peers);
   TW_TRY(const auto before, launch::EngineChoice::parse({store.state().engine}));
   const std::string on = request.engines.text();
   const auto stays = [&](const launch::PeerJob& peer) {
-    return request.engines.engine_of(peer) == before.engine_of(peer);
+    return peer.untried || request.engines.engine_of(peer) == before.engine_of(peer);
   };
   if (std::ranges::all_of(peers, stays)) return Unit{};
-  return Error{fmt::format("--on {}: this run is on {}; --name makes another run, {} ends this one", on,
-                           store.state().engine, command_for("down", store.state().deployment.run, state))};
+  const bool is_over = store.state().stop == launch::StopState::stopped;
+  const std::string end = is_over
+                              ? "this one goes with its folder, " + store.folder()
+                              : command_for("down", store.state().deployment.run, state) + " ends this one";
+  return Error{
+      fmt::format("--on {}: this run is on {}; --name makes another run, {}", on, store.state().engine, end)};
 }
 
 /// A run that goes on turns away peers with another run file.
@@ -118,6 +122,13 @@ Status check_run_file(const launch::Deployment& runs, const launch::Deployment& 
       return Error{
           fmt::format("run {} goes on with --set {}, which is missing; {}", wanted.run, setting, remedy)};
   return Unit{};
+}
+
+/// --anew: a peer that lives goes on with what there is.
+Status check_anew(const launch::Deployment& wanted, const std::string& state) {
+  if (!wanted.anew || !wanted.begun) return Unit{};
+  return Error{fmt::format("--anew: a peer of run {} lives, or may; {} first", wanted.run,
+                           command_for("down", wanted.run, state))};
 }
 
 /// has_peers: the state names some, which may have tokens.
@@ -251,11 +262,14 @@ Launched launch_run(const UpArguments& arguments, const LaunchRequest& request, 
   auto state = wanted_state(arguments, request, store);
   if (!state) return refuse(state.error());
   launch::Deployment& wanted = state.value().deployment;
+  wanted.anew = arguments.anew;
   if (const Status fits = engine.check(wanted); !fits) return refuse(fits.error());
   if (launcher == Launcher::person) warn_of_homes(request, wanted.peers);
   const auto steps = steps_for(engine, store, wanted, launcher, arguments.state);
   if (!steps) return fail(steps.error());
-  if (steps.value().complete) return {.trouble = steps.value().need, .complete = true};
+  if (steps.value().complete && (!wanted.anew || wanted.begun))
+    return {.trouble = steps.value().need, .complete = true};
+  if (const Status alone = check_anew(wanted, arguments.state); !alone) return refuse(alone.error());
   if (const Status same = check_run_file(store.state().deployment, wanted, arguments.state); !same)
     return refuse(same.error());
   if (arguments.check && wanted.begun)
@@ -286,6 +300,7 @@ launch::Started start_marked(const launch::Engine& engine, launch::RunStore& sto
       if (start_of(ready, peer) == launch::Start::begin) state.deployment.founder = peer.number;
     return store.save(std::move(state));
   };
+  const std::vector<launch::PeerJob> before = store.state().deployment.peers;
   launch::Started started = launch::start(engine, deployment, peers, mark);
   std::vector<launch::PeerJob> failed;
   std::ranges::copy_if(peers, std::back_inserter(failed), [&](const launch::PeerJob& peer) {
@@ -294,6 +309,10 @@ launch::Started start_marked(const launch::Engine& engine, launch::RunStore& sto
   if (failed.empty()) return started;
   launch::RunState state = store.state();
   mark_started(state.deployment, failed, 0);
+  for (launch::PeerJob& peer : state.deployment.peers) {
+    const auto was = std::ranges::find(before, peer.number, &launch::PeerJob::number);
+    if (has_peer(started.in_vain, peer.number) && was != before.end()) peer.untried = was->untried;
+  }
   if (const Status saved = store.save(std::move(state)); !saved)
     started.trouble += (started.trouble.empty() ? "" : "\n") + saved.error().message;
   return started;

@@ -30,7 +30,11 @@ class ToldEngine final : public launch::Engine {
 
   std::vector<launch::Command> commands(launch::Action action, const launch::Deployment& deployment,
                                         const std::vector<launch::PeerJob>& /*peers*/) const override {
-    if (action == launch::Action::start) expected = deployment.peers.size();
+    if (action == launch::Action::start) {
+      expected = deployment.peers.size();
+      begins_anew = deployment.anew;
+      if (starts_in_vain) return {{.words = {"false"}, .in_vain = 1}};
+    }
     return {};
   }
 
@@ -42,6 +46,8 @@ class ToldEngine final : public launch::Engine {
 
   std::vector<launch::PeerReport> reports;
   mutable std::size_t expected = 0;
+  mutable bool begins_anew = false;
+  bool starts_in_vain = false;
 };
 
 launch::PeerReport lives(std::uint32_t number) { return {.number = number, .state = PeerState::running}; }
@@ -62,13 +68,13 @@ class Launching : public testing::Test {
 
   std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
 
-  Launched launched(int spot, Launcher launcher) const {
+  Launched launched(int spot, Launcher launcher, bool anew = false) const {
     std::ofstream(path("PLAN.yaml")) << "run: run.yaml\npeers:\n"
                                      << "  - {site: \"onprem:eu\", gpu: cpu, purchase: owned}\n"
                                      << "  - {site: \"gcp:us\", gpu: cpu, count: " << spot
                                      << ", purchase: spot, usd_per_h: 0.5}\n";
     const UpArguments arguments{
-        .plan = path("PLAN.yaml"), .on = {"local"}, .name = "words", .state = path("state")};
+        .plan = path("PLAN.yaml"), .on = {"local"}, .name = "words", .state = path("state"), .anew = anew};
     const auto request = read_request(arguments);
     EXPECT_TRUE(request.ok()) << request.error().message;
     auto store = launch::RunStore::open_or_make(path("state"), "words");
@@ -104,6 +110,50 @@ TEST_F(Launching, another_plan_of_keep_has_a_founder_that_comes_back) {
   engine_.reports = {ended_with(1, 2), lives(2), lives(3)};
   EXPECT_THAT(started(3, Launcher::keeper), ElementsAre(4));
   EXPECT_EQ(founder(), 2U);
+}
+
+TEST_F(Launching, a_run_begins_anew_where_no_peer_lives_and_in_that_start_alone) {
+  engine_.reports = {ended_with(1, 2), lives(2), ended_with(3, 2)};
+  const Launched refused = launched(2, Launcher::person, true);
+  EXPECT_TRUE(refused.refused);
+  EXPECT_EQ(refused.trouble,
+            "--anew: a peer of run words lives, or may; tw down words --state " + path("state") + " first");
+  engine_.reports[1] = ended_with(2, 0);
+  EXPECT_EQ(launched(2, Launcher::person, true).started.size(), 3U) << "a complete one, too";
+  EXPECT_TRUE(engine_.begins_anew);
+  engine_.reports[1] = ended_with(2, 2);
+  EXPECT_EQ(launched(2, Launcher::person).started.size(), 3U);
+  EXPECT_FALSE(engine_.begins_anew) << "no state keeps it";
+}
+
+TEST_F(Launching, a_start_of_which_nothing_lives_is_none) {
+  engine_.reports = {lives(1), lives(2), lives(3)};
+  engine_.starts_in_vain = true;
+  EXPECT_EQ(launched(3, Launcher::person).trouble, "false: exit code 1");
+  const auto peers = launch::RunStore::open(path("state"), "words").value().state().deployment.peers;
+  ASSERT_EQ(peers.size(), 4U);
+  EXPECT_FALSE(peers[0].untried);
+  EXPECT_TRUE(peers[3].untried) << "nobody asks for it, and tw down has nothing to end";
+}
+
+TEST_F(Launching, a_peer_that_was_never_started_may_change_its_engine) {
+  const auto save = [&](launch::StopState stop, bool untried) {
+    auto store = launch::RunStore::open(path("state"), "words");
+    launch::RunState state = store.value().state();
+    state.engine = "slurm";
+    state.stop = stop;
+    for (launch::PeerJob& peer : state.deployment.peers) peer.untried = untried;
+    EXPECT_TRUE(store.value().save(std::move(state)).ok());
+  };
+  save(launch::StopState::none, false);
+  const std::string begin = "--on local: this run is on slurm; --name makes another run, ";
+  EXPECT_EQ(launched(2, Launcher::person).trouble,
+            begin + "tw down words --state " + path("state") + " ends this one");
+  save(launch::StopState::stopped, false);
+  EXPECT_EQ(launched(2, Launcher::person).trouble,
+            begin + "this one goes with its folder, " + path("state") + "/words");
+  save(launch::StopState::none, true);
+  EXPECT_THAT(started(2, Launcher::person), ElementsAre(1, 2, 3));
 }
 
 TEST_F(Launching, a_run_that_is_complete_names_the_peers_that_need_a_person) {

@@ -32,7 +32,7 @@ int PeerProcess::run() {
   loop_.run();
 
   peer_.farewell();
-  const std::string failure = peer_.failure(), ended = peer_.view().ended;
+  const std::string failure = peer_.view().failure, ended = peer_.view().ended;
   if (!peer_.finished_work()) std::_Exit(exit_code());  // waits for no work under way
   if (!failure.empty()) return complain(failure, exit_code());
   if (const std::string wrong = flaw(); !wrong.empty())

@@ -83,12 +83,19 @@ Result<std::vector<Round>> take_rounds(std::vector<std::string>& joins) {
   return rounds;
 }
 
-/// An option of the script names one of the processes.
-Status check_victim(const std::string& option, const std::string& text, const std::optional<PeerId>& victim,
-                    Round round, std::uint64_t all) {
-  if (!victim || victim->value <= all) return Unit{};
-  return Error{
-      fmt::format("{0} {1}: there are peers 1 to {2}, for example {0} {2}@{3}", option, text, all, round)};
+/// What an option of the script asks for. Its victims are among `all` processes.
+template <class Fault>
+Result<std::vector<Fault>> faults_of(const char* option, const std::vector<std::string>& texts,
+                                     Result<Fault> (*parse)(const std::string&), std::uint64_t all) {
+  std::vector<Fault> faults;
+  for (const std::string& text : texts) {
+    TW_TRY(const auto fault, parse(text));
+    if (fault.victim && fault.victim->value > all)
+      return Error{fmt::format("{0} {1}: there are peers 1 to {2}, for example {0} {2}@{3}", option, text,
+                               all, fault.round)};
+    faults.push_back(fault);
+  }
+  return faults;
 }
 
 Status read_script(RunPlan& plan) {
@@ -99,22 +106,8 @@ Status read_script(RunPlan& plan) {
     return Error{
         fmt::format("--join: {} peers and {} joining ones are more than the {} that one machine may run",
                     plan.peers, plan.joins, launch::kMaxLocalPeers)};
-  std::vector<launch::Kill> kills;
-  for (const std::string& text : plan.arguments.kill) {
-    const auto kill = launch::parse_kill(text);
-    if (!kill) return kill.error();
-    const Status right = check_victim("--kill", text, kill.value().victim, kill.value().round, all);
-    if (!right) return right;
-    kills.push_back(kill.value());
-  }
-  std::vector<launch::Stop> stops;
-  for (const std::string& text : plan.arguments.stop) {
-    const auto stop = launch::parse_stop(text);
-    if (!stop) return stop.error();
-    const Status right = check_victim("--stop", text, stop.value().victim, stop.value().round, all);
-    if (!right) return right;
-    stops.push_back(stop.value());
-  }
+  TW_TRY(auto kills, faults_of("--kill", plan.arguments.kill, launch::parse_kill, all));
+  TW_TRY(auto stops, faults_of("--stop", plan.arguments.stop, launch::parse_stop, all));
   plan.script = launch::Script(std::move(kills), std::move(rounds), std::move(stops));
   return Unit{};
 }

@@ -29,11 +29,12 @@ std::string text_of_role(const host::Authority& authority, wire::Role role) {
 
 }  // namespace
 
-std::string runs_folder(const std::string& given) {
+Result<std::string> runs_folder(const std::string& given) {
   std::string folder = given;
   if (folder.empty()) folder = folder_in_environment("XDG_STATE_HOME", "/tradewind");
   if (folder.empty()) folder = folder_in_environment("HOME", "/.local/state/tradewind");
-  if (folder.empty()) folder = ".tradewind";
+  if (folder.empty())
+    return Error{"HOME is not set, which has the folder of run states; set it, or give --state FOLDER"};
   return std::filesystem::absolute(folder).lexically_normal().string();
 }
 

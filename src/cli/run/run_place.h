@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "launch/engine.h"
 #include "launch/run_store.h"
 #include "plan/advise/replan.h"
@@ -13,8 +14,8 @@
 namespace tw::cli {
 
 /// Folder of the states of all runs: the given one, else $XDG_STATE_HOME/tradewind or
-/// ~/.local/state/tradewind. Absolute.
-std::string runs_folder(const std::string& given);
+/// ~/.local/state/tradewind. Absolute. An error where neither variable is set.
+Result<std::string> runs_folder(const std::string& given);
 
 /// "tw status NAME", with --state where it was given. command: "status".
 std::string command_for(std::string_view command, const std::string& run, const std::string& state);

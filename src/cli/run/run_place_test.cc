@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "host/system/environment.h"
 #include "host/system/temporary_folder.h"
 
 namespace tw::cli {
@@ -14,6 +16,21 @@ namespace {
 TEST(CommandFor, a_run_names_the_folder_of_states_that_was_given) {
   EXPECT_EQ(command_for("status", "mnist", ""), "tw status mnist");
   EXPECT_EQ(command_for("down", "mnist", "/srv/my runs"), "tw down mnist --state '/srv/my runs'");
+}
+
+TEST(RunsFolder, is_nowhere_without_a_home) {
+  const std::string home = host::environment_value("HOME"), state = host::environment_value("XDG_STATE_HOME");
+  unsetenv("HOME");
+  unsetenv("XDG_STATE_HOME");
+  EXPECT_EQ(runs_folder("").error().message,
+            "HOME is not set, which has the folder of run states; set it, or give --state FOLDER");
+  EXPECT_EQ(runs_folder("/srv/runs").value(), "/srv/runs");
+  setenv("HOME", "/home/ann", 1);
+  EXPECT_EQ(runs_folder("").value(), "/home/ann/.local/state/tradewind");
+  setenv("XDG_STATE_HOME", "/state", 1);
+  EXPECT_EQ(runs_folder("").value(), "/state/tradewind");
+  state.empty() ? unsetenv("XDG_STATE_HOME") : setenv("XDG_STATE_HOME", state.c_str(), 1);
+  home.empty() ? unsetenv("HOME") : setenv("HOME", home.c_str(), 1);
 }
 
 TEST(RunTokens, come_from_a_new_key_where_the_writer_of_the_old_one_was_killed) {

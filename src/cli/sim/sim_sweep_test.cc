@@ -11,6 +11,7 @@
 
 #include "cli/sim/sim_trace.h"
 #include "monitor/logs/event_log_json.h"
+#include "monitor/logs/test_logs.h"
 
 namespace tw::cli {
 namespace {

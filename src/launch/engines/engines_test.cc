@@ -375,6 +375,8 @@ class FakeSlurm {
 
   const std::string& folder() const { return deployment_.folder; }
 
+  void begin_anew() { deployment_.anew = true; }
+
   std::string job() const {
     const auto text = read_text_file(deployment_.folder + "/p1/job");
     return text ? text.value() : "";
@@ -398,12 +400,17 @@ class FakeSlurm {
     return ran ? ran.value().text : "";
   }
 
-  /// What fails, with these programs in front of all others; empty: nothing.
-  std::string perform(Action action) const {
+  /// With these programs in front of all others.
+  std::vector<Command> commands(Action action) const {
     std::vector<Command> commands = slurm_engine()->commands(action, deployment_, only(deployment_, 1));
     for (Command& command : commands)
       command.input = "PATH=" + shell_word(folder_.path() + "/bin") + ":$PATH\n" + command.input;
-    const Batch batch = run_all(commands);
+    return commands;
+  }
+
+  /// What fails; empty: nothing.
+  std::string perform(Action action) const {
+    const Batch batch = run_all(commands(action));
     return batch.failures.empty() ? "" : batch.failures.front().message;
   }
 
@@ -430,6 +437,13 @@ TEST(SlurmEngine, the_task_that_began_the_run_joins_nobody_and_the_others_join_i
   EXPECT_THAT(slurm.task(1, kGoesOn), AllOf(HasSubstr(" --rejoin"), Not(HasSubstr("--join"))))
       << "the founder does not come back by itself: this one takes its part";
   EXPECT_THAT(slurm.task(2, kGoesOn), HasSubstr("--join node:7001"));
+}
+
+TEST(SlurmEngine, a_run_begins_anew_once_however_often_its_jobs_come_back) {
+  FakeSlurm slurm;
+  slurm.begin_anew();
+  EXPECT_THAT(slurm.task(2, kGoesOn), HasSubstr("--no-rejoin --anew"));
+  for (const int number : {1, 2}) EXPECT_THAT(slurm.task(number, kGoesOn), Not(HasSubstr("--anew")));
 }
 
 TEST(SlurmEngine, a_founder_that_was_stopped_gives_its_part_to_one_that_comes_back) {
@@ -503,6 +517,20 @@ TEST(SlurmEngine, the_id_of_a_job_is_the_last_line_of_sbatch_that_is_one) {
   EXPECT_EQ(slurm.job(), "79_1\n");
   slurm.program("sbatch", "echo 'sbatch: error: Batch job submission failed' >&2; exit 1");
   EXPECT_EQ(slurm.perform(Action::start), "sbatch: exit code 1: sbatch: error: Batch job submission failed");
+}
+
+TEST(SlurmEngine, says_when_nothing_was_submitted_for_certain) {
+  const FakeSlurm slurm;
+  const auto in_vain = slurm.commands(Action::start).front().in_vain;
+  ASSERT_TRUE(in_vain);
+  slurm.program("sbatch", "echo 'sbatch: fatal: Could not establish a configuration source' >&2; exit 1");
+  EXPECT_EQ(slurm.perform(Action::start), fmt::format("sbatch: exit code {}: sbatch: fatal: Could not "
+                                                      "establish a configuration source",
+                                                      *in_vain));
+  slurm.program("sbatch", "echo 'sbatch: error: Socket timed out on send/recv operation' >&2; exit 1");
+  EXPECT_EQ(slurm.perform(Action::start),
+            "sbatch: exit code 1: sbatch: error: Socket timed out on send/recv operation")
+      << "the controller may have the job";
 }
 
 TEST(SlurmEngine, leaves_the_options_alone_that_its_scripts_rely_on) {

@@ -147,6 +147,11 @@ Status SkyPilot::check(const Deployment& deployment) const {
         "skypilot: clouds give addresses only to machines that run; expected peers of the plan on ssh or "
         "local (--on owned=ssh --on skypilot), or --with join=HOST:PORT of a peer that stays and begins the "
         "run"};
+  if (deployment.anew && find_peer(deployment, first_of(deployment).number) != nullptr)
+    return Error{fmt::format(
+        "skypilot: --anew is for the peer that begins the run, and that is at join={}: give it to "
+        "its tw run, and leave it out here",
+        fmt::join(settings.join, ","))};
   for (const PeerJob& peer : deployment.peers)
     for (const Machine& machine : choices_of(peer))
       if (machine.purchase == market::Purchase::owned)

@@ -107,6 +107,9 @@ TEST(SkyPilot, says_what_is_wrong_with_a_deployment) {
   EXPECT_NE(sky_trouble(deployment).find("a line of program.setup that installs it"), std::string::npos);
   deployment.user.setup = {"pip install tradewind"};
   EXPECT_EQ(sky_trouble(deployment), "");
+  deployment.anew = true;
+  EXPECT_NE(sky_trouble(deployment).find("--anew is for the peer that begins the run"), std::string::npos);
+  deployment.anew = false;
   deployment.peers[0].machine.purchase = market::Purchase::owned;
   EXPECT_NE(
       sky_trouble(deployment).find("peer 1 is planned on a machine of your own (aws:us-east-1:us-east-1a)"),

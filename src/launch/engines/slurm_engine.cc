@@ -81,10 +81,14 @@ std::string site_cases(const Deployment& deployment) {
 }
 
 /// Up to the branch of a peer that joins. Where a peer of another engine begins the run, all join. begun/peer
-/// has the number of the founder (Deployment::founder), which only the nodes know here.
+/// has the number of the founder (Deployment::founder), which only the nodes know here. A peer begins the run
+/// once in each `tw up`: no requeued job has --anew.
 std::string begin_lines(const Deployment& deployment) {
   if (find_peer(deployment, first_of(deployment).number) != nullptr)
-    return "if mkdir ../begun 2>/dev/null; then\n  echo $n >../begun/peer\n  set -- --no-rejoin\nelse\n"
+    return fmt::format(
+               "if mkdir ../begun 2>/dev/null; then\n  echo $n >../begun/peer\n  set -- --no-rejoin{}\n",
+               deployment.anew ? " --anew" : "") +
+           "else\n"
            "  if [ \"$starts\" -gt 0 ] && mv ../begun/free ../begun/peer 2>/dev/null; then\n"
            "    echo $n >../begun/peer\n  fi\n";
   std::string line = "if true; then\n  set --";
@@ -143,6 +147,26 @@ constexpr const char* kReadJob =
     "\"$(printf '%s' \"$said\" | tr '\\n' ' ')\" >&2\n"
     "  exit 1\nfi\n";
 
+/// submit COMMAND: $said is what sbatch printed. Without a configuration or a client nothing was submitted:
+/// the script ends with kNothingSubmitted unless an array before has been. Any other failure may come after
+/// the job, as a controller that answers too late.
+constexpr int kNothingSubmitted = 69;
+constexpr const char* kSubmit =
+    "submitted=\n"
+    "submit() {\n"
+    "  code=0\n"
+    "  said=$(\"$@\" 2>sbatch.err) || code=$?\n"
+    "  why=$(cat sbatch.err)\n"
+    "  rm -f sbatch.err\n"
+    "  if [ -n \"$why\" ]; then printf '%s\\n' \"$why\" >&2; fi\n"
+    "  case $submitted$code:$why in\n"
+    "    0:*) submitted=yes ;;\n"
+    "    yes0:*) ;;\n"
+    "    127:* | [1-9]*:*'fatal: '*) exit $nothing_submitted ;;\n"
+    "    *) exit $code ;;\n"
+    "  esac\n"
+    "}\n";
+
 /// A job array for each kind of machine.
 std::string submit_script(const Deployment& deployment, const std::vector<PeerJob>& peers) {
   std::map<std::vector<std::string>, std::vector<std::uint32_t>> arrays;
@@ -150,6 +174,7 @@ std::string submit_script(const Deployment& deployment, const std::vector<PeerJo
   std::string script = fmt::format("set -eu\ncd {}\nmkdir -p logs\n", shell_word(deployment.folder));
   // With no peer alive the first one begins, or goes on from its checkpoint, at once.
   script += deployment.begun ? "touch lived\n" : "rm -rf begun lived p*/address\n";
+  script += fmt::format("nothing_submitted={}\n", kNothingSubmitted) + kSubmit;
   for (const auto& [options, numbers] : arrays) {
     std::vector<std::string> words = {"sbatch", "--parsable", "--requeue", "--open-mode=append"};
     words.push_back("--job-name=" + slurm_job_name(deployment));
@@ -160,7 +185,7 @@ std::string submit_script(const Deployment& deployment, const std::vector<PeerJo
     words.emplace_back("peer.sh");
     script += fmt::format("for n in {}; do mkdir -p p$n; rm -f p$n/stop p$n/exit p$n/job; done\n",
                           fmt::join(numbers, " "));
-    script += "said=$(" + shell_line(words) + ")\n" + kReadJob;
+    script += "submit " + shell_line(words) + "\n" + kReadJob;
     script += fmt::format("for n in {}; do echo \"${{job}}_$n\" >p$n/job; done\n", fmt::join(numbers, " "));
   }
   return script;
@@ -282,8 +307,10 @@ class SlurmEngine final : public Engine {
                                 const std::vector<PeerJob>& peers) const override {
     std::vector<Command> commands;
     if (action == Action::start)
-      commands.push_back(
-          {.words = {"sh", "-s"}, .client = "sbatch", .input = submit_script(deployment, peers)});
+      commands.push_back({.words = {"sh", "-s"},
+                          .client = "sbatch",
+                          .input = submit_script(deployment, peers),
+                          .in_vain = kNothingSubmitted});
     if (action == Action::status) {
       std::string files;
       for (const PeerJob& peer : deployment.peers) files += files_line(deployment, peer);

@@ -90,6 +90,11 @@ Status Kubernetes::check(const Deployment& deployment) const {
         "k8s: the files of the program have {} bytes; expected at most {}, what a ConfigMap holds: build an "
         "image with them (docs/launch.md), and leave out program.files",
         deployment.user.bytes, kMostConfigBytes)};
+  if (deployment.anew && find_peer(deployment, first_of(deployment).number) != nullptr)
+    return Error{
+        "k8s: --anew: a Job would start its next pod with it, too, which would give up what is done; leave "
+        "it out: pods begin from round 1 where they find no checkpoint, so remove those, or give another "
+        "checkpoint.folder"};
   if (deployment.grace < kLeastPodGrace)
     return Error{fmt::format("k8s: a grace of {:.0f} s; expected {:.0f} s or more",
                              to_seconds(deployment.grace), to_seconds(kLeastPodGrace))};

@@ -113,6 +113,12 @@ TEST(Kubernetes, says_what_is_wrong_with_a_deployment) {
   deployment.image = "";
   EXPECT_NE(trouble_of(deployment).find("--image NAME"), std::string::npos);
   deployment = two_peers(aws_t4());
+  deployment.anew = true;
+  EXPECT_NE(trouble_of(deployment).find("k8s: --anew: a Job would start its next pod with it"),
+            std::string::npos);
+  deployment.elsewhere = {{.number = 9, .anchor = true, .address = "10.0.0.9", .port = 7000}};
+  EXPECT_EQ(trouble_of(deployment), "") << "another engine starts the peer that begins the run";
+  deployment = two_peers(aws_t4());
   deployment.grace = 4s;
   EXPECT_NE(trouble_of(deployment).find("a grace of 4 s; expected 5 s or more"), std::string::npos);
   deployment = two_peers(aws_t4());

@@ -122,7 +122,19 @@ void Crew::wake_stopped() {
   }
 }
 
+/// With all processes, which have groups of their own; those that the script has stopped stay so.
+void Crew::stand_still() {
+  const auto send_all = [&](int signal) {
+    for (const Process& process : processes_)
+      if (!process.ended && !process.continues_at) process.program.send_signal(signal);
+  };
+  send_all(SIGSTOP);
+  CrewSignals::stop_here();
+  send_all(SIGCONT);
+}
+
 void Crew::pass_on_signals() {
+  if (CrewSignals::take_stop()) stand_still();
   for (const int signal : signals_.take(clock_.now()))
     for (Process& process : processes_) send(process, signal);
   if (!signals_.kills(clock_.now())) return;
@@ -162,6 +174,12 @@ void Crew::reap(Process& process) {
   judge(process, *ending, place);
 }
 
+/// For the end of a message about a signal that this crew did not send.
+std::string Crew::cause_of(int signal) {
+  return signal == SIGKILL && memory_kills_.take() ? ": memory ran out here, and the kernel killed a process"
+                                                   : "";
+}
+
 bool Crew::starts_again(Process& process, int signal) {
   if (process.was_ended || signals_.any() || process.restarts >= options_.restarts) return false;
   if (well_ > 0) {
@@ -171,8 +189,8 @@ bool Crew::starts_again(Process& process, int signal) {
   }
   ++process.restarts;
   process.came_later = true;
-  options_.say(
-      fmt::format("process {} was ended by signal {}; starting it again", process.program.number(), signal));
+  options_.say(fmt::format("process {} was ended by signal {}{}; starting it again", process.program.number(),
+                           signal, cause_of(signal)));
   // Words of a first start, "" as if they were not there.
   std::vector<Variable> more = {{"TRADEWIND_ANEW", ""}, {"TRADEWIND_NO_REJOIN", ""}};
   if (has_begun()) more.emplace_back("TRADEWIND_REJOIN", "1");
@@ -203,7 +221,7 @@ void Crew::judge(Process& process, int ending, const std::string& place) {
   if (!has_begun()) missing_ = process.program.number();
 }
 
-void Crew::say_end(const Process& process, int ending, int code) const {
+void Crew::say_end(const Process& process, int ending, int code) {
   const std::size_t number = process.program.number();
   const int signal = process.program.ended_by();
   if (ending == 0 && never_joined(process)) {
@@ -212,8 +230,10 @@ void Crew::say_end(const Process& process, int ending, int code) const {
         "step()?",
         number));
   } else {
+    const std::string why =
+        signal > 0 ? cause_of(signal) : std::string(reason_of(code, process.program.verdict()));
     options_.say(fmt::format("process {} ended with {} {}{}", number, signal > 0 ? "signal" : "exit code",
-                             signal > 0 ? signal : code, reason_of(code, process.program.verdict())));
+                             signal > 0 ? signal : code, why));
   }
 }
 
@@ -323,6 +343,8 @@ int Crew::code_of(const Process& process, int ending) const {
     const bool passed_on = signals_.any() && signal != SIGINT && signal != SIGKILL;
     return passed_on ? kGoesOn : ending;
   }
+  // An interpreter that loads its modules has its own code for an interrupt.
+  if (ending != 0 && signals_.came(SIGINT) && never_joined(process)) return 128 + SIGINT;
   if (ending == 0 && !signals_.any() && never_joined(process)) return 1;
   return exit_code(ending, process.program.verdict());
 }

@@ -13,6 +13,7 @@
 #include "launch/local/crew_logs.h"
 #include "launch/local/crew_process.h"
 #include "launch/local/crew_signals.h"
+#include "launch/local/memory_kills.h"
 #include "launch/local/script.h"
 #include "world/clock.h"
 
@@ -75,14 +76,16 @@ class Crew {
   void print_lines(Process& process) const;
   void reap(Process& process);
   bool starts_again(Process& process, int signal);
+  std::string cause_of(int signal);
   void judge(Process& process, int ending, const std::string& place);
-  void say_end(const Process& process, int ending, int code) const;
+  void say_end(const Process& process, int ending, int code);
   void count(int code, bool lost);
   void end_those_that_wait();
   void watch_the_rest();
   void end_the_rest();
   bool rest_has_time(Process& process, Instant until);
   void end_late_comers();
+  void stand_still();
   void pass_on_signals();
   void send(Process& process, int signal);
   bool has_begun();
@@ -97,6 +100,7 @@ class Crew {
   std::list<Process> processes_;  ///< in the order of their numbers
   CrewSignals signals_;
   ChildSubreaper subreaper_;
+  MemoryKills memory_kills_;
   std::optional<int> first_failure_;
   std::size_t missing_ = 0;  ///< number of a process that failed before the run had begun; 0: none did
   bool begun_ = false;       ///< a peer has taken part in the run

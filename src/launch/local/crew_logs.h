@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "launch/local/script.h"
 #include "monitor/logs/event_log_json.h"
+#include "monitor/logs/event_log_tail.h"
 #include "monitor/logs/newest_run.h"
 #include "world/clock.h"
 

@@ -12,7 +12,7 @@ namespace tw::launch {
 
 /// SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 that come to this process, for a crew that passes them on.
 /// They are counted as long as it lives, and those that came before it. An ignored SIGHUP (nohup) stays so.
-/// One at a time.
+/// SIGTSTP (Ctrl-Z) waits for the crew. One at a time.
 class CrewSignals {
  public:
   CrewSignals();
@@ -25,6 +25,15 @@ class CrewSignals {
 
   /// A signal came, taken or not.
   bool any() const;
+
+  /// This one did.
+  bool came(int signal) const;
+
+  /// SIGTSTP came since the last call.
+  static bool take_stop();
+
+  /// Stops this process, until SIGCONT. Where no shell could continue it, nothing happens.
+  static void stop_here();
 
   /// The processes are to be killed: 3 s after the second SIGINT, or after a SIGTERM that came a second after
   /// the first, for schedulers send it twice within milliseconds.
@@ -40,6 +49,9 @@ class CrewSignals {
   static constexpr std::size_t kKinds = 5;
 
   std::array<struct sigaction, kKinds> before_{};
+
+  struct sigaction stop_before_ {};
+
   std::array<int, kKinds> taken_{};
   std::optional<Instant> terminated_at_;
   std::optional<Instant> kill_at_;

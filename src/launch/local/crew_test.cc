@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -18,6 +20,7 @@
 #include "launch/exit_codes.h"
 #include "launch/local/child.h"
 #include "monitor/logs/event_log_json.h"
+#include "monitor/logs/test_logs.h"
 
 namespace tw::launch {
 namespace {
@@ -315,6 +318,45 @@ TEST(Crew, passes_each_signal_on_as_it_came) {
   EXPECT_EQ(kGoesOn, Shown().run("trap 'exit 75' HUP; kill -HUP $PPID; sleep 5 & wait", {{}}));
   EXPECT_EQ(kGoesOn, Shown().run("kill -HUP $PPID; sleep 5", {{}}));
   EXPECT_EQ(130, Shown().run("kill -INT $PPID; sleep 5", {{}}));
+}
+
+TEST(Crew, stands_still_with_its_processes_until_it_is_continued) {
+  const host::TemporaryFolder folder;
+  const std::string at = folder.path();
+  const pid_t tw = fork();  // whose parent could continue it, as a shell does
+  if (tw == 0) {
+    setpgid(0, 0);
+    Shown shown;
+    _exit(shown.run(
+        "echo $$ > " + at + "/pid; kill -TSTP $PPID; until test -e " + at + "/go; do sleep 0.01; done",
+        {{}}));
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(tw, &status, WUNTRACED), tw);
+  ASSERT_TRUE(WIFSTOPPED(status)) << status;
+  const std::string pid = read_text_file(at + "/pid").value();
+  const auto stands = [&] {
+    const auto stat = read_text_file("/proc/" + pid.substr(0, pid.find('\n')) + "/stat");
+    return stat && stat.value().find(") T ") != std::string::npos;
+  };
+  for (int look = 0; look < 500 && !stands(); ++look) poll(nullptr, 0, 10);
+  EXPECT_TRUE(stands());
+  std::ofstream(at + "/go") << "";
+  kill(tw, SIGCONT);
+  ASSERT_EQ(waitpid(tw, &status, 0), tw);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST(Crew, whose_program_was_interrupted_before_it_joined_was_stopped_by_its_user) {
+  const auto code = [](const std::string& before, const char* signal) {
+    Shown shown;
+    shown.must_join = true;
+    return shown.run(before + "trap 'exit 1' INT TERM; kill -" + signal + " $PPID; sleep 5 & wait", {{}});
+  };
+  EXPECT_EQ(code("", "INT"), 130) << "as Python while it loads its modules";
+  EXPECT_EQ(code("echo joining > $TRADEWIND_VERDICT; ", "INT"), 130);
+  EXPECT_EQ(code("echo begun > $TRADEWIND_VERDICT; ", "INT"), 1) << "its program knows how it ended";
+  EXPECT_EQ(code("", "TERM"), 1);
 }
 
 /// Each look at it is a second later.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/text/field_values.h"
+#include "base/text/text.h"
 #include "train/run/program.h"
 #include "train/run/run_names.h"
 
@@ -247,6 +248,8 @@ struct Assignment : ValueAssignment {
 
   std::string store_folder(std::string* at) const {
     if (word().empty() || has_scheme(word())) return complaint();
+    if (const std::string_view fault = home_fault(word()); !fault.empty())
+      return fmt::format("{}: {}", word(), fault);
     *at = absolute(given);
     return "";
   }
@@ -281,7 +284,7 @@ std::optional<std::string> absolute_path(const RunField& field, const GivenValue
                             std::holds_alternative<CopyPlace>(place) ||
                             std::holds_alternative<MeetingPlace>(place);
   if (!takes_folder || given.words.size() != 1 || given.is("") || given.is(CheckpointOptions::kNone) ||
-      has_scheme(given.words.front()))
+      has_scheme(given.words.front()) || !home_fault(given.words.front()).empty())
     return std::nullopt;
   return absolute(given);
 }

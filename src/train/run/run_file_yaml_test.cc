@@ -127,6 +127,14 @@ TEST_F(RunFile, takes_paths_in_overrides_from_the_current_folder) {
   EXPECT_EQ(options.value().checkpoint.folder, (std::filesystem::current_path() / "kept").string());
 }
 
+TEST_F(RunFile, makes_no_folder_whose_name_is_that_of_the_home_in_a_shell) {
+  const std::string fault = "only a shell takes ~ for a home folder; write the whole path";
+  EXPECT_EQ(complaint("checkpoint: {folder: ~/kept}\n"), "1: checkpoint.folder: ~/kept: " + fault);
+  EXPECT_EQ(complaint("checkpoint: {to: ~ann/kept}\n"), "1: checkpoint.to: ~ann/kept: " + fault);
+  EXPECT_EQ(complaint("", {{"rendezvous", "~/met"}}), "rendezvous: ~/met: " + fault);
+  EXPECT_EQ(complaint("checkpoint: {folder: ./~}\n"), "");
+}
+
 TEST_F(RunFile, suggests_the_key_that_was_meant) {
   EXPECT_EQ(complaint("\ntrainning: {rounds: 1}"), "2: trainning: unknown key; did you mean \"training\"?");
   EXPECT_EQ(complaint("rounds: 3"), "1: rounds: unknown key; did you mean \"training.rounds\"?");
