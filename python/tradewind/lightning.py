@@ -24,9 +24,11 @@ from torch.utils.data import DataLoader, IterableDataset, RandomSampler, Sequent
 
 try:
     from lightning.pytorch import LightningModule
+    from lightning.pytorch.callbacks import BatchSizeFinder, Checkpoint, LearningRateFinder
     from lightning.pytorch.strategies import SingleDeviceStrategy
 except ImportError:
     from pytorch_lightning import LightningModule
+    from pytorch_lightning.callbacks import BatchSizeFinder, Checkpoint, LearningRateFinder
     from pytorch_lightning.strategies import SingleDeviceStrategy
 
 from .data.samples import beginning, usual_size
@@ -39,10 +41,11 @@ from .run import Run
 class _Epochs:
     """Passes of Lightning through its loader. Each begins with no batch in hand."""
 
-    def __init__(self, run: Run, loop: Any) -> None:
-        """loop: Lightning's, of an epoch."""
+    def __init__(self, run: Run, loop: Any, follow: Callable[[], None]) -> None:
+        """loop: Lightning's, of an epoch. follow(): looks whether the run is over."""
         self._run = run
         self._loop = loop
+        self.end = follow
         self._given_up: Optional[int] = None  # batches that were taken and not begun
         self._skipped = 0  # by run.skip()
 
@@ -72,6 +75,7 @@ class _Leased:
     def __iter__(self) -> Iterator[Any]:
         self._epochs.begin()
         yield from self._shard
+        self._epochs.end()
 
     def __len__(self) -> int:
         return self._length()
@@ -97,11 +101,45 @@ class _Counted:
                 continue
             self._ahead.append(fetched)
             yield batch_in(fetched)
+        self._epochs.end()
 
     def handed_on(self, batch: Any) -> None:
         """The program gets the batch that came first; batch: what its hooks made of it."""
         if self._ahead:
             self.batches.take(self._ahead.popleft(), batch)
+
+
+class _Stop(Checkpoint):
+    """What sets trainer.should_stop on one peer, such as EarlyStopping, ends the run for all. Lightning calls the last
+    Checkpoint after everything else in each hook of callbacks.
+    """
+
+    best_model_path = ""  # programs ask trainer.checkpoint_callback, which this one is without others
+
+    def __init__(self, strategy: "Strategy") -> None:
+        self._strategy = strategy
+
+    def on_train_batch_end(self, *arguments: Any, **named: Any) -> None:
+        """Callbacks before this one, or training_step(), may have set it."""
+        self._strategy.hand_on_stop()
+
+    def on_train_epoch_end(self, *arguments: Any, **named: Any) -> None:
+        """As above."""
+        self._strategy.hand_on_stop()
+
+    def teardown(self, trainer: Any, *arguments: Any, **named: Any) -> None:
+        """The training is over. Lightning looks for the best weights with the Checkpoints that it has then."""
+        trainer.callbacks = [callback for callback in trainer.callbacks if callback is not self]
+
+
+def _refuse_finders(trainer: Any) -> None:
+    """UnsupportedError: a callback tries settings in rounds of the run. Tuner adds one, too."""
+    for callback in trainer.callbacks:
+        if isinstance(callback, (BatchSizeFinder, LearningRateFinder)):
+            raise UnsupportedError(
+                f"{type(callback).__name__} trains with settings that it tries, and then puts the weights back, which a run"
+                " cannot: find them first, with a Trainer that has no tradewind.lightning.Strategy."
+            )
 
 
 def _with_index(device: Any) -> torch.device:
@@ -129,6 +167,7 @@ class Strategy(SingleDeviceStrategy):
 
     def setup_optimizers(self, trainer: Any) -> None:
         """The module's optimizer, over all peers, and its schedules, once a round."""
+        _refuse_finders(trainer)
         super().setup_optimizers(trainer)
         found: List[Any] = list(super().optimizers)
         if len(found) != 1:
@@ -168,7 +207,7 @@ class Strategy(SingleDeviceStrategy):
         if not trainer.training:
             return dataloader
         self._batch_size = usual_size(dataloader)
-        epochs = _Epochs(self._run, trainer.fit_loop.epoch_loop)
+        epochs = _Epochs(self._run, trainer.fit_loop.epoch_loop, self._follow)
         if not isinstance(dataloader, DataLoader) or isinstance(dataloader.dataset, IterableDataset):
             self._counted = _Counted(self._run.batches(dataloader), epochs, self.lightning_module)
             return self._counted
@@ -212,6 +251,30 @@ class Strategy(SingleDeviceStrategy):
             self._counted.batches.advise()
         if not self._run.is_first:
             self._keep_checkpoints_apart()
+        callbacks = self._trainer().callbacks
+        if not any(isinstance(callback, _Stop) for callback in callbacks):
+            callbacks.append(_Stop(self))
+
+    def hand_on_stop(self) -> None:
+        """The run ends for all peers with the round under way, or the next one. Until then this peer trains on."""
+        trainer = self._trainer()
+        may_stop = self._run.started and not self._run.finished and not trainer.sanity_checking
+        if trainer.should_stop and may_stop and trainer.fit_loop._can_stop_early:
+            self._run.end()
+            # What stops each epoch before its first batch, such as on_train_epoch_start(), would do so for ever.
+            trainer.should_stop = trainer.fit_loop.epoch_loop.batch_progress.current.ready == 0
+
+    def on_train_end(self) -> None:
+        """Leaves a run that is not over."""
+        super().on_train_end()
+        run = self._run
+        if run.started and not run.finished:
+            run.leave(wait=True)
+            warn(
+                f"the training of this peer ended in round {run.round} of {run.settings['training.rounds']}, by max_epochs,"
+                " max_steps or a hook of the module: it has left, and others may train on. Give max_epochs=-1; run.end()"
+                " ends the run for all."
+            )
 
     def _refuse_several_loaders(self) -> None:
         several = len(self._trainer().fit_loop._combined_loader.flattened)
@@ -237,21 +300,22 @@ class Strategy(SingleDeviceStrategy):
     def optimizer_step(self, optimizer: Any, closure: Callable[[], Any], *arguments: Any, **named: Any) -> Any:
         """As ever; the end of the run ends the training."""
         result = super().optimizer_step(optimizer, closure, *arguments, **named)
-        self._count_rounds()
-        if self._run.finished:
-            self._trainer().should_stop = True
+        self._follow(1)
         return result
 
-    def _count_rounds(self) -> None:
-        """Lightning adds one to its steps after each step() of this peer."""
-        loop = self._trainer().fit_loop.epoch_loop
+    def _follow(self, adds: int = 0) -> None:
+        """Steps are rounds; the end of the run ends the training. adds: to its steps Lightning adds so many now."""
+        fit = self._trainer().fit_loop
+        loop = fit.epoch_loop
         if self.lightning_module.automatic_optimization:
             steps = loop.automatic_optimization.optim_progress.optimizer.step.total
         else:
             steps = loop.manual_optimization.optim_step_progress.total
         steps.ready = self._run.round
-        steps.completed = self._run.round - 1
-        loop._batches_that_stepped = self._run.round - 1
+        steps.completed = loop._batches_that_stepped = self._run.round - adds
+        if self._run.finished:
+            self._trainer().should_stop = True
+            fit.min_epochs, loop.min_steps = 0, None  # Lightning would wait for them for ever
 
     # Evaluation and checkpoints.
 
@@ -270,6 +334,7 @@ class Strategy(SingleDeviceStrategy):
             pause.__exit__(None, None, None)
         self._tell_evaluation()
         super().on_validation_end()
+        self.hand_on_stop()  # after the callbacks, of which EarlyStopping is one
 
     def _tell_evaluation(self) -> None:
         """Lightning keeps what training logs beside what validation logs: new ones are of this validation."""

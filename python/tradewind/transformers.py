@@ -23,6 +23,7 @@ from .errors import MisuseError, UnsupportedError, warn
 from .loop.styles import Batches, Optimizer, is_number
 from .model.local import MODES
 from .model.begun import Begun
+from .model.optimizers import swaps_weights
 from .run import Run
 
 
@@ -55,12 +56,16 @@ class RunCallback(DefaultFlowCallback):
         self._turned = False
         self._began: Optional[Begun] = None  # what was done when this peer took its first batch
         self._steps = 0  # since the round changed
+        self._begun = False  # a step
+        self._stepped = False  # since a callback ended the run
         self.is_first, self._seen = True, -1  # step() of a round; the round of the last one
         self._sum: Any = 0.0  # of the losses, when it did
+        self._mean: Any = 0.0  # of the losses of its last steps
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **named: Any) -> None:
         """The first step begins, in the round after those of the checkpoint that it goes on from."""
-        self._sum, self._began = 0.0, None
+        self._sum = self._mean = 0.0
+        self._began = None
         self._round = state.global_step
         size = self._size()
         if size:
@@ -85,6 +90,7 @@ class RunCallback(DefaultFlowCallback):
         """The first batch of a step() is in hand, so the run has started."""
         self._trainer.forget_loss()  # of a step() that never came
         self.is_first, self._seen = self._run.round != self._seen, self._run.round
+        self._begun = True
         if self._began is None:
             self._began = Begun(self._run.round, self._run.samples)
 
@@ -96,10 +102,11 @@ class RunCallback(DefaultFlowCallback):
             logs["train_steps_per_second"] = round((self._run.round - self._began.round) / seconds, 3)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **named: Any) -> Any:
-        """After each step() of this peer, of which a round may have several."""
+        """After each step() of this peer, of which a round may have several, and after the run (end())."""
         before, self._round = self._round, self._run.round
         state.global_step = self._round
-        self._steps += 1
+        self._steps, self._begun = self._steps + self._begun, False
+        self._stepped = True
         if self._round > before:
             self._mean_loss(before, self._round - before)
             for step in range(before + 1, self._round + 1):
@@ -109,12 +116,15 @@ class RunCallback(DefaultFlowCallback):
         return self._verdict(control)
 
     def _mean_loss(self, before: int, rounds: int) -> None:
-        """transformers divides the sum of the losses by the steps: a round adds the mean of its steps."""
+        """transformers divides the sum of the losses by the steps: a round adds the mean of its steps. One without a step
+        of this peer adds that of the last ones.
+        """
         summed = self._trainer._tr_loss
         if self._trainer._globalstep_last_logged == before:  # the sum began anew
             self._sum = 0.0
-        since = summed - self._sum
-        summed += since * (rounds / self._steps - 1)
+        if self._steps:
+            self._mean = (summed - self._sum) / self._steps
+        summed += self._mean * (rounds - self._steps)
         self._sum, self._steps = summed.clone(), 0
 
     def _follow_epochs(self, args: Any, state: Any, control: Any) -> None:
@@ -142,6 +152,20 @@ class RunCallback(DefaultFlowCallback):
             control.should_save = control.should_evaluate = False
         return control
 
+    def end(self, args: Any, state: Any, control: Any) -> Any:
+        """There is no further batch. Callbacks hear of the rounds that others did until the end of the run."""
+        if self._run.finished and self._run.round > self._round:
+            control = self._trainer.callback_handler.on_step_end(args, state, control)
+        return self._verdict(control) if self._run.finished else control
+
+    def hand_on_stop(self, control: Any) -> None:
+        """A callback, such as EarlyStoppingCallback, wants the training to end: so does the run, for all peers. Until
+        then this peer trains on.
+        """
+        if control.should_training_stop and self._stepped and not self._run.finished:
+            control.should_training_stop = self._stepped = False
+            self._run.end()
+
     def on_train_end(self, args: Any, state: Any, control: Any, **named: Any) -> None:
         """Leaves a run that is not over."""
         self.leave()
@@ -152,9 +176,8 @@ class RunCallback(DefaultFlowCallback):
         if run.started and not run.finished:
             run.leave(wait=True)
             warn(
-                f"the training of this peer ended in round {run.round} of {self._trainer.args.max_steps}, by a callback or with"
-                " its data: it has left, and others may train on. The next first peer evaluates for callbacks of its own. What all peers see, such"
-                " as state.global_step, ends them together."
+                f"the training of this peer ended in round {run.round} of {self._trainer.args.max_steps}, before the run: it"
+                " has left, and others may train on. run.end() ends the run for all."
             )
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Optional[Any] = None, **named: Any) -> None:
@@ -170,9 +193,10 @@ class _Epochs:
     beginning of its first one and the end of its last one are those of the run, too.
     """
 
-    def __init__(self, trainer: Any) -> None:
+    def __init__(self, trainer: Any, follows: RunCallback) -> None:
         handler = trainer.callback_handler
         self._trainer = trainer
+        self._follows = follows
         self.begin, self.end = handler.on_epoch_begin, handler.on_epoch_end
         handler.on_epoch_begin, handler.on_epoch_end = self._loop_begins, self._loop_ends
         self._started = -1  # the training that has begun its first epoch
@@ -188,6 +212,7 @@ class _Epochs:
         return control
 
     def _loop_ends(self, args: Any, state: Any, control: Any) -> Any:
+        control = self._follows.end(args, state, control)
         return self.end(args, state, control) if self._are_loops() or control.should_training_stop else control
 
 
@@ -213,11 +238,17 @@ class Trainer(transformers.Trainer):
         self.remove_callback(DefaultFlowCallback)
         self._follows = RunCallback(run, self)
         self.callback_handler.callbacks.insert(0, self._follows)
-        self._epochs = _Epochs(self)
+        self._epochs = _Epochs(self, self._follows)
 
     def create_optimizer(self, *arguments: Any, **named: Any) -> torch.optim.Optimizer:
         """That of transformers, over all peers."""
         inner = super().create_optimizer(*arguments, **named)
+        if swaps_weights(inner):
+            raise UnsupportedError(
+                f"{type(inner).__name__} swaps weights in its train() and eval(), which transformers calls around each"
+                " evaluation, on this peer alone: give another optim=, or train in a loop of your own, which evaluates"
+                " copies (docs/python.md)."
+            )
         self._of_run = self.optimizer = self._run.optimizer(self.model, inner, **self._run_options)
         return self.optimizer
 
@@ -269,10 +300,11 @@ class Trainer(transformers.Trainer):
         """That of transformers, after each step; an epoch ends before it and begins after it where the run's turns."""
         epochs = self._epochs
         turned = self._follows.turned() and not isinstance(self.train_dataset, IterableDataset)
-        turned = turned and not self._stops()
+        turned = turned and not self._run.finished
         if turned:
             epochs.end(self.args, self.state, self.control)
         super()._maybe_log_save_evaluate(*arguments, **named)
+        self._follows.hand_on_stop(self.control)
         if turned and not self._stops():
             epochs.begin(self.args, self.state, self.control)
 

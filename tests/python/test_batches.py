@@ -489,6 +489,52 @@ def test_samples_that_come_one_by_one_are_no_batches(fake_run, target, how):
     assert steps_of(run, opt, model, run.batches(loader, distinct=True)) == 3 * N
 
 
+class Indexed:
+    """A map-style data set that is none of torch's."""
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, at):
+        if at >= 4:
+            raise IndexError(at)
+        return {"x": torch.zeros(6), "y": 1}
+
+
+class Columns(Indexed):
+    """As those of Hugging Face."""
+
+    def __iter__(self):
+        return map(self.__getitem__, range(4))
+
+    def __getitems__(self, indices):
+        return [self[at] for at in indices]
+
+
+class Whole(Indexed):
+    """It may be one of batches."""
+
+    __iter__ = Columns.__iter__
+
+
+@pytest.mark.parametrize("kind", [Indexed, Columns])
+def test_a_data_set_of_any_class_has_no_batches(fake_run, kind):
+    run, opt, model = begun(fake_run)
+    with pytest.raises(MisuseError, match=f"{kind.__name__}, a data set: it has samples, no batches"):
+        run.batches(kind())
+    assert steps_of(run, opt, model, run.batches(kind(), batch_size=1, distinct=True)) == 6 * N
+
+
+def test_what_has_indices_may_give_samples(fake_run):
+    run, opt, model = begun(fake_run)
+    with pytest.raises(MisuseError, match="as if this were one sample"):
+        steps_of(run, opt, model, run.batches(Whole(), distinct=True))
+    run.close()
+    run, opt, model = begun(fake_run)
+    batches = [{"x": torch.zeros(2, 6), "scale": 0.5}] * 4
+    assert steps_of(run, opt, model, run.batches(batches, distinct=True)) == 3 * N
+
+
 BATCHES = ("inputs and targets", "with texts", "with a size", "packed", "graphs")
 WITH_ONE_OF_EACH = {
     "records": {"x": torch.zeros(N, 3), "json": [{"id": at} for at in range(N)]},

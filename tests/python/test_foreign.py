@@ -166,6 +166,30 @@ def test_an_optimizer_that_divides_by_its_rate_runs(fake_run):
         started(fake_run, bare, Divides(bare.parameters(), lr=0))
 
 
+def test_an_optimizer_that_swaps_weights_begins_in_its_mode_for_training(fake_run):
+    class Swaps(Base):
+        training = False
+
+        def train(self):
+            self.training = True
+
+        def eval(self):
+            self.training = False
+
+        def begin(self):
+            if not self.training:
+                raise RuntimeError("not in train mode")
+
+    model, text = mlp(), r"not in train mode.*Call its train\(\) before run.optimizer\(\)"
+    with pytest.raises(UnsupportedError, match=text):
+        started(fake_run, model, Swaps(model.parameters()))
+    inner = Swaps(model.parameters())
+    inner.train()
+    run, opt = started(fake_run, model, inner)
+    loop(opt, model, ROUNDS)
+    assert run.finished
+
+
 class Attributes(Base):
     """State in attributes: a list of tensors, which other peers cannot get."""
 

@@ -25,12 +25,13 @@ def numbered(size=40):
     return TensorDataset(*data(size), torch.arange(size))
 
 
-def lightning_fit(run, module, loaders, **arguments):
+def lightning_fit(run, module, loaders, validation=None, **arguments):
     lightning = pytest.importorskip("lightning")
     import tradewind.lightning
 
     strategy = tradewind.lightning.Strategy(run)
-    lightning.Trainer(strategy=strategy, max_epochs=-1, **arguments, **trainers.QUIET).fit(module, loaders)
+    trainer = lightning.Trainer(strategy=strategy, max_epochs=-1, **arguments, **trainers.QUIET)
+    trainer.fit(module, loaders, validation)
 
 
 def seeing(module):
@@ -129,8 +130,44 @@ def test_callbacks_of_transformers_hear_epochs_of_the_run(fake_run, tmp_path):
     assert trainer.state.num_train_epochs == 2
 
 
+def test_epochs_go_on_where_a_callback_of_transformers_ends_the_run(fake_run, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    heard = []
+
+    class Stops(transformers.TrainerCallback):
+        def on_epoch_begin(self, args, state, control, **named):
+            heard.append(("begin", state.global_step))
+
+        def on_epoch_end(self, args, state, control, **named):
+            heard.append(("end", state.global_step))
+
+        def on_step_end(self, args, state, control, **named):
+            control.should_training_stop = control.should_training_stop or state.global_step == 2
+
+    run = fake_run(target_batch_size=20, rounds=9)
+    trainer = transformers_trainer(run, tmp_path)
+    trainer.add_callback(Stops())
+    trainer.train()
+    assert run.finished and heard == [("begin", 0), ("end", 2), ("begin", 2), ("end", 3)]
+
+
+def test_a_peer_that_transformers_alone_ends_is_told(fake_run, tmp_path):
+    transformers = pytest.importorskip("transformers")
+
+    class Stops(transformers.TrainerCallback):
+        def on_substep_end(self, args, state, control, **named):
+            control.should_training_stop = True
+
+    run = fake_run(target_batch_size=20, rounds=9)
+    trainer = transformers_trainer(run, tmp_path)
+    trainer.add_callback(Stops())
+    with pytest.warns(TradewindWarning, match="peer ended in round 0 of 9, .*: it has left"):
+        trainer.train()
+    assert run.finished and fake_run.engines[0].leaving
+
+
 @pytest.mark.parametrize("best", [False, True])
-def test_a_callback_that_ends_the_training_of_transformers_leaves_the_run(fake_run, tmp_path, best):
+def test_a_callback_that_ends_the_training_of_transformers_ends_the_run(fake_run, tmp_path, best):
     transformers = pytest.importorskip("transformers")
 
     class Stops(transformers.TrainerCallback):
@@ -143,12 +180,60 @@ def test_a_callback_that_ends_the_training_of_transformers_leaves_the_run(fake_r
         warnings.simplefilter("ignore")
         trainer = transformers_trainer(run, tmp_path, **often, load_best_model_at_end=best, learning_rate=1.0)
     trainer.add_callback(Stops())
-    with pytest.warns(TradewindWarning, match="peer ended in round 4 of 9, by a callback .*: it has left"):
-        trainer.train()
-    assert run.finished and run.round == 4 and fake_run.engines[0].leaving
+    trainer.train()
+    assert run.finished and run.round == 5 and not fake_run.engines[0].leaving
     trainer.evaluate()
     losses = [one["eval_loss"] for one in trainer.state.log_history if "eval_loss" in one]
-    assert losses[-1] == (min(losses[:4]) if best else losses[3])
+    assert losses[-1] == (min(losses[:5]) if best else losses[4])
+
+
+def later_rounds(fake_run, at, rounds):
+    """A callback in whose evaluation after round `at` other peers do so many rounds."""
+    transformers = pytest.importorskip("transformers")
+
+    class Others(transformers.TrainerCallback):
+        def on_evaluate(self, args, state, control, **named):
+            if state.global_step == at:
+                fake_run.engines[0].missed_next = rounds
+
+    return Others()
+
+
+@pytest.mark.parametrize("rows", [40, 12])
+def test_the_run_may_end_while_transformers_evaluates(fake_run, tmp_path, rows, caplog):
+    run = fake_run(target_batch_size=8, rounds=6)
+    often = {"eval_strategy": "steps", "eval_steps": 3, "save_strategy": "steps", "save_steps": 3}
+    trainer = transformers_trainer(run, tmp_path, **often, logging_steps=1)
+    trainer.train_dataset = trainers.Rows(size=rows)
+    heard = []
+    for name in ("begin", "end"):
+        call = getattr(trainer._epochs, name)
+        setattr(trainer._epochs, name, lambda *rest, n=name, c=call: heard.append(n) or c(*rest))
+    trainer.add_callback(later_rounds(fake_run, 3, 3))
+    result = trainer.train()
+    history = trainer.state.log_history
+    assert run.finished and run.round == trainer.state.global_step == result.global_step == 6
+    assert [one["step"] for one in history if "eval_loss" in one] == [3, 6]
+    assert (tmp_path / "checkpoint-6").is_dir() and "not to be a single sample" not in caplog.text
+    losses = [one["loss"] for one in history if "loss" in one]
+    assert len(losses) == 4 and losses[3] == pytest.approx(losses[2], rel=1e-3)
+    assert result.metrics["train_loss"] == pytest.approx((sum(losses) + 2 * losses[3]) / 6, rel=1e-3)
+    assert trainer.state.epoch == run.samples / rows
+    assert heard[::2] == ["begin"] * (len(heard) // 2) and heard[1::2] == ["end"] * (len(heard) // 2)
+
+
+def test_an_optimizer_that_swaps_weights_is_refused_by_the_trainer(fake_run, tmp_path):
+    trainer = transformers_trainer(fake_run(), tmp_path)
+
+    class ScheduleFree(torch.optim.SGD):
+        def train(self):
+            pass
+
+        eval = train
+
+    trainer.optimizer = ScheduleFree(trainer.model.parameters(), lr=0.1)
+    with pytest.raises(UnsupportedError, match=r"ScheduleFree swaps weights in its train\(\) and eval\(\)"):
+        trainer.train()
 
 
 def test_transformers_logs_the_rate_that_a_round_used(fake_run, tmp_path):
@@ -266,6 +351,102 @@ def test_single_samples_of_lightning_are_no_batches(fake_run):
     module.training_step = lambda batch, batch_idx: module.net(batch[0]).sum()
     with pytest.raises(MisuseError, match="as if this were one sample"):
         lightning_fit(fake_run(target_batch_size=4, rounds=2), module, DataLoader(stream, batch_size=None))
+
+
+@pytest.mark.parametrize("often", [2, None])
+def test_early_stopping_of_lightning_ends_the_run(fake_run, often):
+    pytest.importorskip("lightning")
+    from lightning.pytorch.callbacks import EarlyStopping
+
+    module = trainers.module_of()
+    module.validation_step = lambda batch, batch_idx: module.log("worse", float(module.global_step))
+    run = fake_run(target_batch_size=4, rounds=50)
+    loader = DataLoader(TensorDataset(*data(40)), batch_size=4)
+    stopping = EarlyStopping("worse", patience=1)
+    validated = {"val_check_interval": often, "check_val_every_n_epoch": None} if often else {}
+    lightning_fit(run, module, loader, loader, callbacks=[stopping], **validated)
+    second = 2 * often if often else 20
+    assert run.finished and run.round == second + 1, "the second evaluation is the first one that is worse"
+
+
+@pytest.mark.parametrize("hook,last", [("training_step", 5), ("on_train_batch_end", 4)])
+def test_what_stops_lightning_ends_the_run(fake_run, hook, last):
+    pytest.importorskip("lightning")
+    module = trainers.module_of()
+    step = getattr(module, hook)
+
+    def stops(*arguments):
+        module.trainer.should_stop = module.trainer.should_stop or module.global_step == 3
+        return step(*arguments)
+
+    setattr(module, hook, stops)
+    run = fake_run(target_batch_size=4, rounds=50)
+    lightning_fit(run, module, DataLoader(TensorDataset(*data(40)), batch_size=4))
+    assert run.finished and run.round == last and not fake_run.engines[0].leaving
+    assert not module.trainer.checkpoint_callbacks, "those of the program alone"
+
+
+def test_what_stops_each_epoch_of_lightning_before_its_first_batch(fake_run):
+    pytest.importorskip("lightning")
+    run, module, epochs = fake_run(target_batch_size=4, rounds=50), trainers.module_of(), []
+
+    def on_train_epoch_start():
+        epochs.append(run.round)
+        module.trainer.should_stop = run.round >= 10 or len(epochs) > 9
+
+    module.on_train_epoch_start = on_train_epoch_start
+    with pytest.warns(TradewindWarning, match="peer ended in round 10 of 50"):
+        lightning_fit(run, module, DataLoader(TensorDataset(*data(40)), batch_size=4))
+    assert run.finished and epochs == [0, 10]
+
+
+def test_a_peer_that_lightning_alone_ends_is_told(fake_run):
+    pytest.importorskip("lightning")
+    run = fake_run(target_batch_size=4, rounds=50)
+    loader = DataLoader(TensorDataset(*data(40)), batch_size=4)
+    with pytest.warns(TradewindWarning, match="peer ended in round 3 of 50, .* it has left"):
+        lightning_fit(run, trainers.module_of(), loader, max_steps=3)
+    assert run.finished and fake_run.engines[0].leaving
+
+
+@pytest.mark.parametrize("is_iterable", [False, True])
+@pytest.mark.parametrize("how", ["others end it", "this peer leaves"])
+def test_lightning_ends_where_the_run_ends_during_a_validation(fake_run, how, is_iterable):
+    pytest.importorskip("lightning")
+    run, module, epochs = fake_run(target_batch_size=4, rounds=12), trainers.module_of(), []
+
+    def on_validation_start():
+        if run.round == 6 and how == "others end it":
+            fake_run.engines[0].missed_next = 6
+        elif run.round == 6:
+            run.leave()
+
+    module.on_validation_start = on_validation_start
+    module.on_train_epoch_start = lambda: epochs.append(run.round)
+    rows = TensorDataset(*data(40))
+    loader = DataLoader(Stream(40) if is_iterable else rows, batch_size=4)
+    often = {"val_check_interval": 3, "check_val_every_n_epoch": None, "min_steps": 100}
+    lightning_fit(run, module, loader, DataLoader(rows, batch_size=4), **often)
+    last = 6 if how == "this peer leaves" else 12
+    assert run.finished and run.round == module.trainer.global_step == last
+    assert epochs == [0]
+
+
+@pytest.mark.parametrize("how", ["LearningRateFinder", "BatchSizeFinder", "Tuner"])
+def test_what_tries_settings_in_lightning_is_refused(fake_run, how):
+    lightning = pytest.importorskip("lightning")
+    import tradewind.lightning
+    from lightning.pytorch import callbacks, tuner
+
+    run, module = fake_run(target_batch_size=4, rounds=12), trainers.module_of()
+    module.batch_size, module.train_dataloader = 4, lambda: DataLoader(TensorDataset(*data(40)), batch_size=4)
+    with pytest.raises(UnsupportedError, match="Finder trains with settings that it tries"):
+        if how != "Tuner":
+            lightning_fit(run, module, None, callbacks=[getattr(callbacks, how)()])
+        strategy = tradewind.lightning.Strategy(run)
+        trainer = lightning.Trainer(strategy=strategy, max_epochs=-1, **trainers.QUIET)
+        tuner.Tuner(trainer).lr_find(module)
+    assert not run.started
 
 
 def test_lightning_that_fails_ends_the_part_of_its_peer_as_failed(fake_run):

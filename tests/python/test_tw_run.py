@@ -290,4 +290,4 @@ def test_a_run_that_is_lost_ends_with_one_message_and_begins_again_when_told_so(
     assert "begins again: its checkpoints in" not in said
     code, said = made(12, -1)
     assert code == 0 and "done 12" in said, said
-    assert "the run was complete in round 12, and begins again: its checkpoints in" in said
+    assert "the run was over in round 12, and begins again: its checkpoints in" in said

@@ -14,6 +14,7 @@ import torch
 from torch.utils.data import (
     BatchSampler,
     DataLoader,
+    Dataset,
     DistributedSampler,
     IterableDataset,
     RandomSampler,
@@ -283,11 +284,26 @@ def copied(loader: Any, other: Any) -> List[Any]:
     return found
 
 
+def _can(value: Any, *calls: str) -> bool:
+    """Whether it has all these special methods."""
+    return all(callable(getattr(type(value), f"__{call}__", None)) for call in calls)
+
+
+def is_map_style(data: Any) -> bool:
+    """Whether it is a data set whose samples have indices: one of torch, of Hugging Face, or what torch's DataLoader takes
+    for one. A list of batches is none.
+    """
+    if isinstance(data, (Dataset, DataLoader)):
+        return isinstance(data, Dataset) and not isinstance(data, IterableDataset)
+    return _can(data, "getitems") or _can(data, "getitem", "len") and not _can(data, "iter")
+
+
 def may_give_samples(loader: Any) -> bool:
     """Whether what it gives may be single samples, not batches: a data set, or a DataLoader that makes no batches."""
     base = _base(loader)
     makes_none = base is not None and base.batch_sampler is None and base.batch_size is None
-    return makes_none or isinstance(loader, IterableDataset)
+    may_be_a_data_set = _can(loader, "getitem", "len") and not isinstance(loader, Sequence)
+    return makes_none or isinstance(loader, IterableDataset) or may_be_a_data_set
 
 
 def beginning(loader: DataLoader, batches: int) -> Any:

@@ -22,7 +22,7 @@ from .engine_rules import ITS_HOOKS, has_another_step, hooks_of, hooks_of_all
 from .kept import Kept
 from .layout import Entry, Layout
 from .memory import view_of
-from .optimizers import ONE_STEP, Owner, attributes_of, optimizers_in, refuse_optimizer
+from .optimizers import ONE_STEP, Owner, attributes_of, optimizers_in, refuse_optimizer, swaps_weights
 from .schedule import plain_groups
 
 _REMEDY = 'use SGD, Adam, AdamW or tradewind.Lamb, or tradewind.join(mode="local"), where no state travels'
@@ -256,11 +256,13 @@ class ForeignRule:
                     group["lr"] = 0.0
             self._optimizer.step()
         except Exception as error:
+            swaps = any(swaps_weights(owner.optimizer) for owner in self._owners)
+            remedy = "Call its train() before run.optimizer(), and evaluate copies (docs/python.md)." if swaps else ONE_STEP
             tried = f"small gradients at lr={rates[0]}" if number else "gradients of zero at lr=0"
             raise UnsupportedError(
                 f"{type(self._optimizer).__name__}.step() failed on {tried}, without arguments"
                 f" ({type(error).__name__}: {error}): a run calls it so, once a round with the mean gradient."
-                f" {ONE_STEP}"
+                f" {remedy}"
             ) from error
         finally:
             for group, rate in zip(groups, rates):

@@ -37,6 +37,11 @@ ONE_STEP = (
 )
 
 
+def swaps_weights(optimizer: Any) -> bool:
+    """Whether its train() and eval() put other values into the parameters, as those of schedule-free optimizers."""
+    return all(callable(getattr(optimizer, name, None)) for name in ("train", "eval"))
+
+
 class Owner(NamedTuple):
     """An optimizer. name: of the attribute by which another one has it; of the loop's own empty."""
 
