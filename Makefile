@@ -19,8 +19,8 @@ SIM_SEEDS ?= 1..1000
 SIM_NIGHTLY_SEEDS ?= 1..100000
 SIM_FLAGS ?=
 # Seeds whose histories are frozen: of the storm, and of each other scenario.
-HISTORY_STORM ?= 1..800
-HISTORY_OTHERS ?= 1..40
+HISTORY_STORM ?= 1..400
+HISTORY_OTHERS ?= 1..20
 
 FUZZ_SECONDS ?= 60
 TIDY ?= src/|tests/

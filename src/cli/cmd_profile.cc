@@ -155,18 +155,23 @@ std::vector<std::string> words_of_run(const ProfileArguments& arguments, const s
 /// The log that the only peer of a run writes.
 class PeerLog {
  public:
-  explicit PeerLog(const std::string& folder) : tail_(folder + "/" + monitor::event_log_name(PeerId{1})) {}
+  explicit PeerLog(std::string folder) : folder_(std::move(folder)) {}
 
   /// Reads what was written since. Error: a line that cannot be read.
   Status look() {
-    return tail_.each_new(monitor::kAllPhases,
-                          [this](const monitor::LogEntry& entry) { meter_.take(entry); });
+    std::error_code error;
+    if (!tail_)
+      for (const std::string& log : monitor::logs_in_folder(folder_, error)) tail_.emplace(log);
+    if (!tail_) return Unit{};
+    return tail_->each_new(monitor::kAllPhases,
+                           [this](const monitor::LogEntry& entry) { meter_.take(entry); });
   }
 
   const PeerMeter& meter() const { return meter_; }
 
  private:
-  monitor::EventLogTail tail_;
+  std::string folder_;
+  std::optional<monitor::EventLogTail> tail_;  ///< once there is a log
   PeerMeter meter_;
 };
 

@@ -53,7 +53,7 @@ class Maker {
 
   void fill(wire::Outlook& value) { value = static_cast<wire::Outlook>(input_.below(3)); }
 
-  void fill(wire::Presence& value) { value = static_cast<wire::Presence>(input_.below(4)); }
+  void fill(wire::Presence& value) { value = static_cast<wire::Presence>(input_.below(3)); }
 
   void fill(wire::PeerState& value) { value = static_cast<wire::PeerState>(input_.below(5)); }
 

@@ -99,7 +99,7 @@ class SwarmStory {
         end_work();
         break;
       case 7:
-        swarm_.set_presence(now_, static_cast<wire::Presence>(input_.below(4)));
+        swarm_.set_presence(now_, static_cast<wire::Presence>(input_.below(3)));
         break;
       case 8:
         if (input_.one_in(8)) swarm_.leave(now_);

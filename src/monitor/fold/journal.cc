@@ -139,7 +139,6 @@ void Journal::add_peers(Board& board) const {
   const Round first = newest > options_.lane_rounds ? newest - options_.lane_rounds + 1 : 0;
   for (const auto& [id, track] : peers_.all()) {
     BoardPeer& peer = board.peers.emplace_back(priced(track.board(board.now_s)));
-    if (track.is_apart(board.now_s) && board.identical.value_or(false)) board.identical.reset();
     const bool is_cut = lost_its_end(board, peer);
     track.lane.append_to(board.spans, first, is_cut ? peer.heard_s : board.now_s);
     if (!is_cut) continue;
@@ -215,6 +214,10 @@ Board Journal::board(double now_s) const {
                          options_.budget_usd ? options_.budget_usd : budget_usd_);
   judge_end(board);
   if (const auto since_s = dead_since(board)) board.is_dead_since(*since_s);
+  const bool trains_on = !board.is_over() && !board.dead_since_s;
+  const auto is_apart = [&](const auto& track) { return track.second.is_apart(board.now_s); };
+  if (trains_on && board.identical.value_or(false) && std::ranges::any_of(peers_.all(), is_apart))
+    board.identical.reset();
   board.delays = delays_.board(machines_usd_per_h(board, rounds_.begun_s()));
   board.own_delays = !told_ledgers_.empty();
   return board;

@@ -177,7 +177,7 @@ std::string render_store(const StoreUsed& used) {
 
 std::string render_identity(const Summary& summary) {
   if (!summary.difference.empty()) return line("parameters", "DIFFER: " + summary.difference);
-  if (!summary.identical) return line("parameters", "none were logged");
+  if (!summary.identical) return line("parameters", "none were logged, or peers train apart");
   if (std::ranges::find(summary.missing, kNoLog, &MissingEvents::why) != summary.missing.end())
     return line("parameters", "identical in every round on the peers that have a log here");
   return line("parameters", "identical on all peers in every round");

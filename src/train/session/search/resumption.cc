@@ -150,8 +150,8 @@ bool Resumption::ends_with(const sync::LoadedCheckpoint& loaded) const {
 /// that it was started again.
 bool Resumption::begins_again_after(const sync::LoadedCheckpoint& loaded) const {
   const RunOptions& run = core_.options.run;
-  const bool is_complete =
-      loaded.image.record.last && (rounds_of(loaded) >= run.rounds || !run.budget.drains());
+  const bool is_complete = loaded.image.record.last && !goes_on_after(loaded) &&
+                           (rounds_of(loaded) >= run.rounds || !run.budget.drains());
   return is_complete && core_.options.run.checkpoint.is_usual && core_.options.past != Past::begun;
 }
 
