@@ -33,6 +33,7 @@ except ImportError:
 
 from .data.samples import beginning, usual_size
 from .errors import UnsupportedError, warn
+from .loop.ending import leave_early
 from .loop.styles import Batches, Shard, batch_in, is_number
 from .model.optimizers import ONE_OPTIMIZER
 from .run import Run
@@ -267,14 +268,8 @@ class Strategy(SingleDeviceStrategy):
     def on_train_end(self) -> None:
         """Leaves a run that is not over."""
         super().on_train_end()
-        run = self._run
-        if run.started and not run.finished:
-            run.leave(wait=True)
-            warn(
-                f"the training of this peer ended in round {run.round} of {run.settings['training.rounds']}, by max_epochs,"
-                " max_steps or a hook of the module: it has left, and others may train on. Give max_epochs=-1; run.end()"
-                " ends the run for all."
-            )
+        why = "by max_epochs, max_steps or a hook of the module (max_epochs=-1 goes on)"
+        leave_early(self._run, self._run.settings["training.rounds"], why)
 
     def _refuse_several_loaders(self) -> None:
         several = len(self._trainer().fit_loop._combined_loader.flattened)

@@ -20,6 +20,7 @@ from torch.utils.data import IterableDataset
 from transformers.trainer_callback import DefaultFlowCallback
 
 from .errors import MisuseError, UnsupportedError, warn
+from .loop.ending import leave_early
 from .loop.styles import Batches, Optimizer, is_number
 from .model.local import MODES
 from .model.begun import Begun
@@ -172,13 +173,7 @@ class RunCallback(DefaultFlowCallback):
 
     def leave(self) -> None:
         """The training of this peer has ended, maybe in the middle of the run."""
-        run = self._run
-        if run.started and not run.finished:
-            run.leave(wait=True)
-            warn(
-                f"the training of this peer ended in round {run.round} of {self._trainer.args.max_steps}, before the run: it"
-                " has left, and others may train on. run.end() ends the run for all."
-            )
+        leave_early(self._run, self._trainer.args.max_steps, "before the run")
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Optional[Any] = None, **named: Any) -> None:
         """Adds what the run knows."""

@@ -26,6 +26,16 @@ def finish_leave(life: Optional[Any]) -> None:
         )
 
 
+def leave_early(run: Any, rounds: Any, why: str) -> None:
+    """A trainer's loop has ended: leaves a run that is not over, and warns. rounds: of the run; why: "by max_epochs"."""
+    if run.started and not run.finished:
+        run.leave(wait=True)
+        warn(
+            f"the training of this peer ended in round {run.round} of {rounds}, {why}: it has left, and others may train"
+            " on. run.end() ends the run for all."
+        )
+
+
 def say_goodbye(active: Callable[[], Optional[Any]]) -> None:
     """The process ends. active(): the run of it that is open."""
     life = active()
